@@ -1,0 +1,1 @@
+"""Trajectory behaviour analysis for agent reinforcement learning."""

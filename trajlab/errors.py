@@ -1,0 +1,61 @@
+"""Errors a user can act on: where, what was found, what was expected, what to do next."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line, the same for every command."""
+
+    PASSED = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    NOTEBOOK = 3
+    INFRASTRUCTURE = 4
+
+
+class TrajlabError(Exception):
+    """Base of all errors raised on purpose.
+
+    Args:
+        place: File, parameter or table the error is about.
+        found: What was there.
+        expected: What would have been right, if that helps.
+        next_step: What the user can do now.
+    """
+
+    exit_code = ExitCode.INFRASTRUCTURE
+
+    def __init__(self, place: str, found: str, expected: str = "", next_step: str = "") -> None:
+        self.place = place
+        self.found = found
+        self.expected = expected
+        self.next_step = next_step
+        super().__init__(place, found, expected, next_step)
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.found}"
+        if self.expected:
+            text += f"; expected {self.expected}"
+        if self.next_step:
+            text += f". {self.next_step}"
+        return " ".join(text.split())
+
+
+class UsageError(TrajlabError):
+    """The call was wrong: an unknown parameter, an empty folder, no readable log."""
+
+    exit_code = ExitCode.USAGE
+
+
+class NotebookError(TrajlabError):
+    """An audit notebook raised, ended early or left no result."""
+
+    exit_code = ExitCode.NOTEBOOK
+
+
+class InfrastructureError(TrajlabError):
+    """Something outside the data failed: a full disk, a killed process, a dead kernel, a time limit."""
+
+    exit_code = ExitCode.INFRASTRUCTURE

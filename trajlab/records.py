@@ -1,0 +1,135 @@
+"""What a reader yields: one trajectory at a time, in the field's words.
+
+``None`` always means *the log does not record it*: never zero, never "now".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class RewardPart(msgspec.Struct):
+    """One component of a trajectory's reward."""
+
+    name: str
+    value: float | None
+    weight: float | None = None
+    applied_step: int | None = None
+
+
+class Message(msgspec.Struct):
+    """A message that is neither the agent's nor a tool's: system, user, simulated user."""
+
+    role: str
+    text: str
+    after_step: int | None = None
+    """Number of the step it follows; ``None`` before the first step."""
+
+
+class ToolCall(msgspec.Struct):
+    """One request to a tool, well formed or not, with what came back."""
+
+    tool: str | None
+    """Name as the log spells it; ``None`` where the call was too broken to tell."""
+    arguments: str | dict[str, Any] | None = None
+    """As logged: an object, or the text that stood in its place."""
+    command: str | None = None
+    """Shell text, where the tool is a shell."""
+    call_id: str | None = None
+    output: str | None = None
+    exit_code: int | None = None
+    is_error: bool | None = None
+    executed: bool | None = None
+    """It got a result; ``None`` where the log cannot tell."""
+    invalid: str | None = None
+    """``unparsable``, ``unknown_tool`` or ``refused``; ``None`` when nothing says so."""
+    requestor: str = "agent"
+    seconds: float | None = None
+
+
+class Step(msgspec.Struct):
+    """One turn of the agent: its message, the calls in it and what came back."""
+
+    text: str = ""
+    reasoning: str | None = None
+    calls: list[ToolCall] = msgspec.field(default_factory=list)
+    invalid_action: str | None = None
+    """The scaffold refused the whole turn (no call, or a malformed one): its reason."""
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    """Prompt tokens, cached ones included."""
+    completion_tokens: int | None = None
+    cost: float | None = None
+    timestamp: float | None = None
+    """Seconds since 1970-01-01 UTC."""
+
+
+class Problem(msgspec.Struct):
+    """One thing not read, cleaned or not reconciled."""
+
+    code: str
+    message: str
+    line: int | None = None
+    """1-based line in the file, where the file has lines."""
+    offset: int | None = None
+    """Byte offset in the (decompressed) file."""
+    native_id: str | None = None
+    """The record it is about, where the record could be told."""
+
+
+class RunSetting(msgspec.Struct):
+    """One configured value of a run, and the applied value where the log shows it."""
+
+    name: str
+    configured: str | None
+    applied: str | None = None
+
+
+class Trajectory(msgspec.Struct):
+    """One attempt of one agent at one task."""
+
+    variant: str
+    """Which of the format's declared variants this record follows."""
+    ordinal: str
+    """Place in its file (line offset or element number): identity where there is no native id."""
+    native_id: str | None = None
+    run: str | None = None
+    """The run the log itself names."""
+    task_id: str | None = None
+    group_id: str | None = None
+    attempt: int | None = None
+    split: str | None = None
+    train_step: int | None = None
+    epoch: int | None = None
+    policy_version_first: str | None = None
+    policy_version_last: str | None = None
+    agent: str | None = None
+    agent_version: str | None = None
+    model: str | None = None
+    reward: float | None = None
+    correct: bool | None = None
+    outcome: bool | None = None
+    termination: str | None = None
+    """A class of DEFINITIONS (``success`` … ``unknown``), or ``ended``: by itself, verdict to be joined."""
+    stop_reason: str | None = None
+    gradable: bool | None = None
+    steps_allowed: int | None = None
+    logged_steps: int | None = None
+    """Steps (model calls) the log itself states, for reconciliation."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+    started_at: float | None = None
+    tools_offered: list[str] | None = None
+    submission: str | None = None
+    line: int | None = None
+    messages: list[Message] = msgspec.field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
+    rewards: list[RewardPart] = msgspec.field(default_factory=list)
+    settings: list[RunSetting] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
