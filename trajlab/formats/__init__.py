@@ -1,1 +1,94 @@
+"""Foreign formats: one module each; exactly one claims a source.
 
+A format is a module with
+
+- ``VARIANTS``: variant name -> :class:`Variant`, with the trajectory columns it carries (tested),
+- ``recognise(probe)``: the variant's name, or ``None`` when the source is not of this format,
+- ``read(bundle)``: yields :class:`~trajlab.records.Trajectory` and :class:`~trajlab.records.Problem`,
+  one at a time; a pure function of the bundle's bytes.
+
+A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol, cast
+
+import msgspec
+
+from trajlab.records import Problem, Trajectory
+
+if TYPE_CHECKING:
+    from trajlab.sources.files import Bundle
+    from trajlab.sources.probe import Probe
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One on-disk layout of a format."""
+
+    doc: str
+    carries: frozenset[str]
+    """Columns of ``trajectories`` (beyond identity) that the layout can fill."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One verdict found in a companion file."""
+
+    instance_id: str | None
+    """Task it is about; ``None``: the only task of the companion's folder."""
+    resolved: bool | None
+    note: str | None = None
+
+
+class LogFormat(Protocol):
+    """A module that reads trajectories."""
+
+    VARIANTS: dict[str, Variant]
+
+    def recognise(self, probe: Probe) -> str | None:
+        """Name of the variant, or ``None``."""
+
+    def read(self, bundle: Bundle) -> Iterator[Trajectory | Problem]:
+        """Yield what the bundle holds."""
+
+
+class CompanionFormat(Protocol):
+    """A module that reads verdicts about trajectories of other files."""
+
+    VARIANTS: dict[str, Variant]
+
+    def recognise(self, probe: Probe) -> str | None:
+        """Name of the variant, or ``None``."""
+
+    def read_outcomes(self, bundle: Bundle) -> Iterator[Outcome | Problem]:
+        """Yield what the bundle holds."""
+
+
+LOGS: dict[str, str] = {
+    "mini_swe_agent": "mini-swe-agent trajectories",
+    "verl": "verl rollout and validation dumps",
+}
+"""Log formats with a fingerprint of their own: name -> one line."""
+
+FALLBACK_LOGS: dict[str, str] = {
+    "chat": "chat rows: OpenAI, Anthropic, Responses, ShareGPT messages",
+}
+"""Asked only where no other format claims a source."""
+
+COMPANIONS: dict[str, str] = {
+    "swebench_report": "SWE-bench evaluation reports",
+    "predictions": "SWE-bench predictions (preds.json)",
+}
+"""Files that speak about trajectories of other files."""
+
+
+def log_format(name: str) -> LogFormat:
+    """The module that reads logs of the format ``name``."""
+    return cast("LogFormat", importlib.import_module(f"trajlab.formats.{name}"))
+
+
+def companion_format(name: str) -> CompanionFormat:
+    """The module that reads companions of the format ``name``."""
+    return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))

@@ -1,0 +1,36 @@
+"""What the planner hands to a reader: files found below a root, whole or as a slice cut at newlines."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """One file found below an ingested root."""
+
+    root: str
+    """The root as resolved, absolute."""
+    relpath: str
+    """Path below the root, with forward slashes: part of every trajectory's identity."""
+    path: str
+    """Absolute path, for opening."""
+    size: int
+    """Bytes on disk."""
+    mtime_ns: int
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """What one ``read`` call gets: the files of one conversation, or one file, or a slice of it."""
+
+    format: str
+    variant: str
+    files: tuple[SourceFile, ...]
+    start: int = 0
+    """First byte of the slice; always just after a newline, or 0."""
+    end: int | None = None
+    """Byte after the slice; ``None``: to the end of the file."""
+
+    @property
+    def file(self) -> SourceFile:
+        """The first (mostly the only) file."""
+        return self.files[0]
