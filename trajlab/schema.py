@@ -5,26 +5,15 @@ Readers, builders, the corpus, the README tables and the drift tests all derive 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import polars as pl
-import pyarrow as pa
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
 
 Kind = Literal["str", "int", "float", "bool"]
-
-_POLARS: dict[Kind, type[pl.DataType]] = {
-    "str": pl.String,
-    "int": pl.Int64,
-    "float": pl.Float64,
-    "bool": pl.Boolean,
-}
-_ARROW: dict[Kind, pa.DataType] = {
-    "str": pa.string(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "bool": pa.bool_(),
-}
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -53,11 +42,17 @@ class Table(msgspec.Struct, frozen=True):
 
     def polars(self) -> dict[str, type[pl.DataType]]:
         """Schema for polars."""
-        return {column.name: _POLARS[column.kind] for column in self.columns}
+        import polars as pl
+
+        kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
+        return {column.name: kinds[column.kind] for column in self.columns}
 
     def arrow(self) -> pa.Schema:
         """Schema for pyarrow."""
-        return pa.schema([pa.field(column.name, _ARROW[column.kind]) for column in self.columns])
+        import pyarrow as pa
+
+        kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+        return pa.schema([pa.field(column.name, kinds[column.kind]) for column in self.columns])
 
 
 def _c(name: str, kind: Kind, doc: str, null: str = "not recorded", unit: str = "") -> Column:
@@ -110,11 +105,10 @@ TRAJECTORIES = Table(
         _c("agent_chars", "int", "text the agent wrote outside reasoning and calls", "", "characters"),
         _c("reasoning_chars", "int", "reasoning text", "no step has reasoning recorded", "characters"),
         _c(
-            "tail_compression",
-            "float",
-            "raw over zlib size of the last 10,000 characters the agent wrote",
-            "fewer than 1,000 characters",
-            "ratio",
+            "tail_repetitive",
+            "bool",
+            "the last 10,000 characters the agent wrote compress more than tenfold",
+            "the agent wrote fewer than 1,000 characters",
         ),
         _c("content_digest", "str", "digest of all messages and calls", ""),
     ),

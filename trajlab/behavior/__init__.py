@@ -1,1 +1,1 @@
-
+"""What the agent did: rules over one trajectory."""

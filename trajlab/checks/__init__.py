@@ -1,1 +1,1 @@
-
+"""Coded checks over estimates: findings and gates."""

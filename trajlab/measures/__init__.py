@@ -1,1 +1,1 @@
-
+"""Named measures over a corpus: tidy estimates."""

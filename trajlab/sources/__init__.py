@@ -1,1 +1,1 @@
-
+"""Finding and safely reading files."""

@@ -1,1 +1,1 @@
-
+"""Statistics: arrays in, estimates out."""
