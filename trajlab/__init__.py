@@ -1,1 +1,3 @@
 """Trajectory behaviour analysis for agent reinforcement learning."""
+
+__version__ = "0.1.0"

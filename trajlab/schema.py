@@ -70,6 +70,7 @@ TRAJECTORIES = Table(
         _c("run", "str", "run: as given, else as the log names it, else the folder below the root", ""),
         _c("format", "str", "reader that claimed the source", ""),
         _c("variant", "str", "variant of the format", ""),
+        _c("root", "str", "ingested root, absolute", ""),
         _c("source", "str", "path below the ingested root", ""),
         _c("source_line", "int", "line in the source, counted from the start of the unit", "not line based"),
         _c("ordinal", "str", "place in the source: byte offset or element number", ""),
@@ -137,9 +138,7 @@ STEPS = Table(
         _c("calls", "int", "tool calls in the turn", ""),
         _c("text_chars", "int", "visible text", "", "characters"),
         _c("reasoning_chars", "int", "reasoning text", "no reasoning recorded", "characters"),
-        _c(
-            "invalid_action", "str", "why the scaffold refused the whole turn", "not refused, or not recorded"
-        ),
+        _c("invalid_action", "str", "why the scaffold refused the whole turn", "not refused, or not recorded"),
         _c("finish_reason", "str", "why generation stopped"),
         _c("prompt_tokens", "int", "prompt tokens, cached ones included", unit="tokens"),
         _c("completion_tokens", "int", "generated tokens", unit="tokens"),
@@ -273,9 +272,7 @@ BEHAVIOUR = Table(
         _c("n_shell", "int", "shell calls", "", "calls"),
         _c("tool_used", "bool", "at least one executed call", "the log cannot tell"),
         _c("hollow", "bool", "no executed call and no agent text", "the log cannot tell"),
-        _c(
-            "think_offered", "bool", "a think tool is offered or was called", "tools offered are not recorded"
-        ),
+        _c("think_offered", "bool", "a think tool is offered or was called", "tools offered are not recorded"),
         _c("n_think", "int", "think calls", "no think tool offered, or not recorded", "calls"),
         _c("think_run", "int", "longest run of consecutive think calls", "as n_think", "calls"),
         _c("think_most_in_step", "int", "most think calls in one step", "as n_think", "calls"),
@@ -306,10 +303,7 @@ BEHAVIOUR = Table(
             "compression of the last 10,000 characters over 10",
             "fewer than 1,000 characters",
         ),
-        *(
-            _c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls")
-            for label in LABELS
-        ),
+        *(_c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls") for label in LABELS),
         _c("n_test", "int", "calls that run tests in any scope", "", "calls"),
         _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", "", "calls"),
         _c("any_test", "bool", "runs any test", "no call whose labels could be known"),

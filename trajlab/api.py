@@ -1,0 +1,59 @@
+"""The calls behind ``trajlab.read``, ``trajlab.ingest`` and ``trajlab.open_corpus``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trajlab.corpus.corpus import Corpus, keep_alive, temporary_folder
+from trajlab.corpus.ingest import ingest_into
+from trajlab.engines import Engine
+
+
+def read(*sources: str | Path, run: str | None = None, jobs: int | None = None) -> Corpus:
+    """Read logs into a temporary corpus, gone when the returned object is.
+
+    Args:
+        *sources: Folders, globs and files.
+        run: Name of the run for all of them; ``None``: as the logs or the folders say.
+        jobs: Processes; ``None``: as many as pay.
+
+    Raises:
+        UsageError: A source does not exist, or nothing in it is a log.
+    """
+    folder, handle = temporary_folder()
+    return keep_alive(Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs)), handle)
+
+
+def ingest(
+    *sources: str | Path,
+    out: str | Path,
+    run: str | None = None,
+    jobs: int | None = None,
+    texts: bool = True,
+    engine: Engine | None = None,
+) -> Corpus:
+    """Make the corpus in ``out`` hold what ``sources`` hold now; unchanged inputs are not read again.
+
+    Args:
+        *sources: Folders, globs and files.
+        out: Corpus folder.
+        run: Name of the run for all of them; ``None``: as the logs or the folders say.
+        jobs: Processes; ``None``: as many as pay.
+        texts: Keep messages, arguments and outputs, for reading trajectories and rebuilding derived tables.
+        engine: Where units are read; ``None``: in local processes.
+
+    Raises:
+        UsageError: A source does not exist, or nothing in it is a log.
+        InfrastructureError: A full disk, a killed worker, a corpus in use.
+    """
+    folder = Path(out)
+    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, keep_texts=texts, engine=engine))
+
+
+def open_corpus(path: str | Path) -> Corpus:
+    """Open a corpus that was ingested before.
+
+    Raises:
+        UsageError: The folder holds no finished corpus.
+    """
+    return Corpus(path)

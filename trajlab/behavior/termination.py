@@ -1,0 +1,106 @@
+"""How a trajectory ended: the classes of DEFINITIONS, and how a verdict completes them."""
+
+from __future__ import annotations
+
+ENDED = "ended"
+"""Ended by itself: success or failure only a verdict can tell."""
+
+BY_VERDICT = ("success", "task_failure")
+ERRORS = ("environment_error", "verifier_error", "infrastructure_error")
+"""A service level of the system: reported apart, left out of behaviour rates unless asked for."""
+CLASSES = (
+    "success",
+    "task_failure",
+    "invalid_action",
+    "timeout",
+    "truncated_budget",
+    *ERRORS,
+    "incomplete",
+    "unknown",
+)
+"""All classes a finished table can hold; null is *not recorded*."""
+
+MINI_SWE_AGENT = {
+    "Submitted": ENDED,
+    "submitted": ENDED,
+    "LimitsExceeded": "truncated_budget",
+    "TimeExceeded": "timeout",
+    "RepeatedFormatError": "invalid_action",
+    "ContextWindowExceededError": "truncated_budget",
+    "UserInterruption": "incomplete",
+    "": "incomplete",
+    "CalledProcessError": "environment_error",
+    "RuntimeError": "environment_error",
+    "TimeoutExpired": "environment_error",
+}
+"""mini-swe-agent ``exit_status``; any other exception name is an infrastructure error."""
+
+SWE_AGENT = {
+    "submitted": ENDED,
+    "submit": ENDED,
+    "exit_cost": "truncated_budget",
+    "exit_context": "truncated_budget",
+    "exit_format": "invalid_action",
+    "exit_command_timeout": "timeout",
+    "exit_total_execution_time": "timeout",
+    "exit_api": "infrastructure_error",
+    "exit_environment_error": "environment_error",
+    "exit_error": "infrastructure_error",
+    "exit_forfeit": "task_failure",
+    "exit_command": "task_failure",
+    "early_exit": "incomplete",
+    "skipped": "incomplete",
+    "unknown_exit": "incomplete",
+}
+"""SWE-agent ``exit_status``; ``submitted (X)`` is classed by X."""
+
+GENERIC = {
+    **SWE_AGENT,
+    **MINI_SWE_AGENT,
+    "agent": ENDED,
+    "finish": ENDED,
+    "finished": ENDED,
+    "completed": ENDED,
+    "success": ENDED,
+    "stop": ENDED,
+    "env_done": ENDED,
+    "user_stop": ENDED,
+    "agent_stop": ENDED,
+    "max_steps": "truncated_budget",
+    "max_step_limit": "truncated_budget",
+    "agent_max_step_limit": "truncated_budget",
+    "abs_step_limit": "truncated_budget",
+    "token_limit": "truncated_budget",
+    "max_turns": "truncated_budget",
+    "max_turns_exceeded": "truncated_budget",
+    "length": "truncated_budget",
+    "truncated": "truncated_budget",
+    "max_response_length_exceeded": "truncated_budget",
+    "max_prompt_length_exceeded": "truncated_budget",
+    "context_window_exceeded": "truncated_budget",
+    "timeout": "timeout",
+    "traj_time_limit": "timeout",
+    "llm_query_error": "infrastructure_error",
+    "error": "infrastructure_error",
+    "aborted": "incomplete",
+    "cancelled": "incomplete",
+    "running": "incomplete",
+}
+"""Words of chat rows and HF-style datasets, whose scaffold is not named."""
+
+
+def classify_mini(exit_status: str | None) -> str | None:
+    """Class of a mini-swe-agent exit status; null stays null."""
+    if exit_status is None:
+        return None
+    return MINI_SWE_AGENT.get(exit_status, "infrastructure_error")
+
+
+def classify_generic(stop_reason: str | None) -> str | None:
+    """Class of a stop reason whose scaffold is not named; an unknown word is ``unknown``."""
+    if stop_reason is None:
+        return None
+    word = stop_reason.strip()
+    if word.startswith("submitted (") and word.endswith(")"):
+        word = word[len("submitted (") : -1]
+    return GENERIC.get(word, GENERIC.get(word.lower(), "unknown"))

@@ -1,0 +1,212 @@
+"""Assembly: what only other files or other trajectories can tell, as small overlay tables.
+
+Recomputed whenever an input changes; the parts stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+import msgspec
+import polars as pl
+
+from trajlab.behavior.termination import BY_VERDICT, ENDED
+from trajlab.corpus.manifest import Manifest
+from trajlab.corpus.parts import PARTS, SUMMARY, UnitSummary
+from trajlab.corpus.plan import Claim
+from trajlab.corpus.rows import digest
+from trajlab.formats import companion_format
+from trajlab.records import Problem
+from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
+from trajlab.sources.files import Bundle
+
+ASSEMBLED = "assembled"
+
+
+def assembly_key(manifest: Manifest) -> str:
+    """Digest of all that the assembled tables depend on."""
+    facts = (manifest.trajlab, [unit.key for unit in manifest.units], manifest.claims, manifest.problems)
+    return digest(msgspec.json.encode(facts))
+
+
+def part_files(folder: Path, manifest: Manifest, table: str) -> list[Path]:
+    """Files of a table, over all parts, in the order of the units."""
+    paths = (folder / PARTS / unit.key / f"{table}.parquet" for unit in manifest.units)
+    return [path for path in paths if path.is_file()]
+
+
+def scan_parts(folder: Path, manifest: Manifest, table: str) -> pl.LazyFrame:
+    """A part table as one lazy frame; empty with the right columns where no part has rows."""
+    files = part_files(folder, manifest, table)
+    if not files:
+        return pl.LazyFrame(schema=TABLES[table].polars())
+    return pl.scan_parquet(files)
+
+
+def assemble(folder: Path, manifest: Manifest) -> None:
+    """Write the assembled tables: overlay, outcomes, sources and the problems found on the way."""
+    target = folder / ASSEMBLED
+    target.mkdir(exist_ok=True)
+    trajectories = (
+        scan_parts(folder, manifest, "trajectories")
+        .select(
+            "trajectory_id", "run", "format", "variant", "root", "source", "task_id", "native_id", "split",
+            "train_step", "logged_correct", "logged_outcome", "logged_termination", "content_digest",
+        )
+        .collect()
+    )  # fmt: skip
+    outcomes, problems = _outcomes(manifest.claims)
+    problems += [_problem_row(None, found.source, found.problem) for found in manifest.problems]
+    overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
+    problems += conflicts
+    _write(target, "overlay", overlay.select(OVERLAY.names))
+    _write(target, "outcomes", outcomes.select(OUTCOMES.names))
+    _write(target, "sources", _sources(folder, manifest))
+    _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
+
+
+def _write(folder: Path, name: str, frame: pl.DataFrame) -> None:
+    aside = folder / f".wip-{name}.parquet"
+    frame.write_parquet(aside, compression="zstd", statistics=False)
+    aside.replace(folder / f"{name}.parquet")
+
+
+def _problem_row(run: str | None, source: str, problem: Problem) -> tuple[object, ...]:
+    return (run, source, problem.line, problem.offset, None, problem.code, problem.message)
+
+
+def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
+    rows: list[tuple[object, ...]] = []
+    problems: list[tuple[object, ...]] = []
+    for item in claims:
+        if item.role != "companion" or item.format is None:
+            continue
+        bundle = Bundle(item.format, item.variant or "", (item.file,))
+        path = PurePosixPath(item.file.relpath)
+        folder = "" if path.parent == PurePosixPath() else str(path.parent)
+        try:
+            for found in companion_format(item.format).read_outcomes(bundle):
+                if isinstance(found, Problem):
+                    problems.append(_problem_row(item.run, item.file.relpath, found))
+                else:
+                    rows.append(
+                        (item.run, item.file.relpath, folder, found.instance_id, found.resolved, item.format,
+                         found.note, item.file.root)
+                    )  # fmt: skip
+        except OSError as error:
+            problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
+            problems.append(_problem_row(item.run, item.file.relpath, problem))
+    schema = {**OUTCOMES.polars(), "root": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row"), problems
+
+
+def _overlay(
+    trajectories: pl.DataFrame, outcomes: pl.DataFrame, claims: list[Claim]
+) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
+    verdicts = _verdicts(trajectories, outcomes)
+    joined = trajectories.join(verdicts, on="trajectory_id", how="left", maintain_order="left")
+    joined = joined.with_columns(
+        correct=pl.coalesce("logged_correct", "resolved"), outcome=pl.coalesce("resolved", "logged_outcome")
+    ).with_columns(
+        verdict_source=pl.when(pl.col("logged_correct").is_not_null())
+        .then(pl.lit("log"))
+        .when(pl.col("resolved").is_not_null())
+        .then(pl.col("verdict_file")),
+        verdict=pl.coalesce("correct", "outcome"),
+    )
+    ended = pl.col("logged_termination") == ENDED
+    joined = joined.with_columns(
+        termination=pl.when(ended)
+        .then(
+            pl.when(pl.col("verdict").is_null())
+            .then(pl.lit("unknown"))
+            .when("verdict")
+            .then(pl.lit(BY_VERDICT[0]))
+            .otherwise(pl.lit(BY_VERDICT[1]))
+        )
+        .otherwise(pl.col("logged_termination"))
+    )
+    joined = _mark_superseded(joined, claims)
+    joined = _mark_duplicates(joined)
+    disagree = joined.filter(pl.col("logged_correct") != pl.col("resolved"))
+    conflicts: list[tuple[object, ...]] = [
+        (row["run"], row["source"], None, None, row["trajectory_id"], "verdict_conflict",
+         f"the log says correct={row['logged_correct']}, {row['verdict_file']} says {row['resolved']}")
+        for row in disagree.iter_rows(named=True)
+    ]  # fmt: skip
+    return joined, conflicts
+
+
+def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """One verdict per trajectory at the most: of the nearest folder above it, else of its task where unambiguous."""
+    columns = ["root", "folder", "instance_id", "resolved", pl.col("source").alias("verdict_file")]
+    known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
+    folder = pl.col("source").str.replace(r"/?[^/]*$", "")
+    here = trajectories.select("trajectory_id", "root", "task_id", "source", here=folder)
+    alone = here.join(
+        known.filter(pl.col("instance_id").is_null()), left_on=["root", "here"], right_on=["root", "folder"]
+    ).with_columns(depth=pl.lit(1_000_000))
+    named = known.filter(pl.col("instance_id").is_not_null()).unique(maintain_order=True)
+    by_task = here.join(named, left_on=["root", "task_id"], right_on=["root", "instance_id"])
+    below = (
+        (pl.col("folder") == "")
+        | (pl.col("here") == pl.col("folder"))
+        | pl.col("here").str.starts_with(pl.col("folder") + "/")
+    )
+    agreed = pl.col("resolved").n_unique().over("trajectory_id") == 1
+    by_task = by_task.with_columns(
+        depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
+    ).filter(below | agreed)
+    wanted = ["trajectory_id", "resolved", "verdict_file", "depth"]
+    both = pl.concat([alone.select(wanted), by_task.select(wanted)])
+    return (
+        both.sort("trajectory_id", "depth", "verdict_file", descending=[False, True, False])
+        .unique("trajectory_id", keep="first", maintain_order=True)
+        .drop("depth")
+    )
+
+
+def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
+    """A step dumped again under another folder of the same run replaces the earlier dump of that step."""
+    times = pl.DataFrame(
+        [(item.file.root, item.file.relpath, item.file.mtime_ns) for item in claims],
+        schema={"root": pl.String, "source": pl.String, "mtime": pl.Int64},
+        orient="row",
+    )
+    stem = pl.col("source").str.extract(r"([^/]*?)\.[^/]*$", 1)
+    key = ["run", "format", "variant", "split", "train_step"]
+    dumps = (
+        joined.filter(stem == pl.col("train_step").cast(pl.String))
+        .select(*key, "root", "source")
+        .unique()
+        .join(times, on=["root", "source"], how="left")
+        .sort("mtime", "root", "source")
+    )
+    latest = dumps.group_by(key, maintain_order=True).agg(pl.len().alias("dumps"), pl.col("source", "root").last())
+    rerun = latest.filter(pl.col("dumps") > 1).rename({"source": "last_source", "root": "last_root"}).drop("dumps")
+    joined = joined.join(rerun, on=key, how="left", nulls_equal=True, maintain_order="left")
+    again = (pl.col("last_source") != pl.col("source")) | (pl.col("last_root") != pl.col("root"))
+    return joined.with_columns(superseded=again.fill_null(value=False))
+
+
+def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
+    """The same record in a second file: equal content and identity, another source (equal samples are no copies)."""
+    key = ["run", "format", "content_digest", "task_id", "native_id", "train_step"]
+    first = pl.struct("root", "source").first().over(key)
+    return joined.with_columns(duplicate=(first != pl.struct("root", "source")) & ~pl.col("superseded"))
+
+
+def _sources(folder: Path, manifest: Manifest) -> pl.DataFrame:
+    made: dict[tuple[str, str], int] = {}
+    for unit in manifest.units:
+        summary = msgspec.json.decode((folder / PARTS / unit.key / SUMMARY).read_bytes(), type=UnitSummary)
+        for item, count in zip(unit.bundles, summary.trajectories, strict=True):
+            place = (item.bundle.file.root, item.bundle.file.relpath)
+            made[place] = made.get(place, 0) + count
+    rows = [
+        (c.file.root, c.file.relpath, c.run, c.format, c.role, c.file.size, None,
+         made.get((c.file.root, c.file.relpath), 0))
+        for c in manifest.claims
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")

@@ -1,0 +1,157 @@
+"""The corpus: every table as a lazy frame, read from its Parquet parts."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from pathlib import Path
+
+import polars as pl
+
+from trajlab.behavior.classify import RULES_VERSION
+from trajlab.corpus.assemble import ASSEMBLED, scan_parts
+from trajlab.corpus.manifest import Manifest, require_manifest
+from trajlab.corpus.summary import Summary, summarise
+from trajlab.schema import BEHAVIOUR, OVERLAY, TABLES, TRAJECTORIES
+
+_LOGGED = {
+    "logged_epoch": "epoch",
+    "logged_correct": None,
+    "logged_outcome": None,
+    "logged_termination": None,
+}
+
+
+class Corpus:
+    """Tables of a finished ingest; each attribute is a polars ``LazyFrame`` (``.collect().to_pandas()`` for pandas).
+
+    Args:
+        folder: Corpus folder.
+        manifest: Its manifest, if at hand.
+
+    Raises:
+        UsageError: The folder holds no finished corpus.
+    """
+
+    def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
+        self.folder = Path(folder)
+        self.manifest = manifest if manifest is not None else require_manifest(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Corpus({str(self.folder)!r}, {len(self.manifest.units)} parts)"
+
+    @property
+    def trajectories(self) -> pl.LazyFrame:
+        """One row per trajectory: source facts, verdicts and termination of assembly, and behaviour.
+
+        Superseded and duplicate trajectories are there, marked; :attr:`current` leaves them out.
+        """
+        source = scan_parts(self.folder, self.manifest, "trajectories")
+        overlay = self._assembled("overlay")
+        behaviour = scan_parts(self.folder, self.manifest, "behaviour")
+        joined = source.join(overlay, on="trajectory_id", how="left", maintain_order="left").join(
+            behaviour, on="trajectory_id", how="left", maintain_order="left"
+        )
+        kept = [c for c in TRAJECTORIES.names if _LOGGED.get(c, c) == c]
+        return joined.select(*kept, pl.col("logged_epoch").alias("epoch"), *OVERLAY.names[1:], *BEHAVIOUR.names[1:])
+
+    @property
+    def current(self) -> pl.LazyFrame:
+        """:attr:`trajectories` without those superseded by a re-run or standing in a second file."""
+        return self.trajectories.filter(~pl.col("superseded") & ~pl.col("duplicate"))
+
+    @property
+    def problems(self) -> pl.LazyFrame:
+        """Everything not read, cleaned or not reconciled."""
+        parts = scan_parts(self.folder, self.manifest, "problems")
+        return pl.concat([parts, self._assembled("problems")])
+
+    @property
+    def messages(self) -> pl.LazyFrame:
+        """Messages."""
+        return self.table("messages")
+
+    @property
+    def steps(self) -> pl.LazyFrame:
+        """Turns of the agents."""
+        return self.table("steps")
+
+    @property
+    def tool_calls(self) -> pl.LazyFrame:
+        """Tool calls."""
+        return self.table("tool_calls")
+
+    @property
+    def texts(self) -> pl.LazyFrame:
+        """Long texts; empty where they were not kept."""
+        return self.table("texts")
+
+    @property
+    def rewards(self) -> pl.LazyFrame:
+        """Reward components."""
+        return self.table("rewards")
+
+    @property
+    def run_config(self) -> pl.LazyFrame:
+        """Configured and applied values of the runs."""
+        return self.table("run_config").unique(["run", "name", "configured", "applied"], maintain_order=True)
+
+    @property
+    def commands(self) -> pl.LazyFrame:
+        """Simple commands and their labels."""
+        return self.table("commands")
+
+    @property
+    def behaviour(self) -> pl.LazyFrame:
+        """Behaviour, one row per trajectory."""
+        return self.table("behaviour")
+
+    @property
+    def outcomes(self) -> pl.LazyFrame:
+        """Verdicts found in companion files."""
+        return self._assembled("outcomes")
+
+    @property
+    def sources(self) -> pl.LazyFrame:
+        """Files found, and what came of them."""
+        return self._assembled("sources")
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """A table of the schema by name."""
+        if TABLES[name].origin == "assembled":
+            return self._assembled(name)
+        return scan_parts(self.folder, self.manifest, name)
+
+    def _assembled(self, name: str) -> pl.LazyFrame:
+        return pl.scan_parquet(self.folder / ASSEMBLED / f"{name}.parquet")
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the runs, sorted."""
+        runs = scan_parts(self.folder, self.manifest, "trajectories").select(pl.col("run").unique())
+        return sorted(runs.collect()["run"].to_list())
+
+    @property
+    def rules(self) -> str:
+        """Version of the behaviour rules the corpus was derived with."""
+        return RULES_VERSION
+
+    def summary(self) -> Summary:
+        """What is there, and what is not observed."""
+        return summarise(self)
+
+    def text(self, trajectory_id: str) -> pl.DataFrame:
+        """All texts of one trajectory: kind, number, text."""
+        return self.texts.filter(pl.col("trajectory_id") == trajectory_id).drop("trajectory_id").collect()
+
+
+def temporary_folder(owner_name: str = "trajlab-") -> tuple[Path, tempfile.TemporaryDirectory[str]]:
+    """A folder that goes when its handle does."""
+    handle = tempfile.TemporaryDirectory(prefix=owner_name)
+    return Path(handle.name) / "corpus", handle
+
+
+def keep_alive(corpus: Corpus, handle: tempfile.TemporaryDirectory[str]) -> Corpus:
+    """Tie a temporary folder to the corpus that reads it."""
+    weakref.finalize(corpus, handle.cleanup)
+    return corpus

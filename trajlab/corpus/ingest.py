@@ -1,0 +1,219 @@
+"""Ingest: logs in, a corpus out; incremental, atomic, resumable."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from trajlab.corpus.assemble import assemble, assembly_key
+from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
+from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
+from trajlab.corpus.plan import SLICE_FROM, UNIT_BYTES, Claim, claim, pack, run_of, unit_key
+from trajlab.engines import Engine, choose_jobs, map_units
+from trajlab.errors import InfrastructureError, UsageError
+from trajlab.progress import progress
+from trajlab.records import Problem
+from trajlab.sources.discover import discover
+from trajlab.sources.files import Bundle, SourceFile
+
+_DATA_SUFFIXES = (
+    ".json", ".jsonl", ".ndjson", ".parquet", ".traj", ".eval", ".pt", ".pkl", ".gz", ".zst", ".xz", ".zip",
+)  # fmt: skip
+
+
+def ingest_into(
+    folder: Path,
+    sources: Sequence[str | Path],
+    *,
+    run: str | None = None,
+    jobs: int | None = None,
+    keep_texts: bool = True,
+    engine: Engine | None = None,
+) -> Manifest:
+    """Make the corpus in ``folder`` hold what ``sources`` hold now.
+
+    Args:
+        folder: Corpus folder; made if missing.
+        sources: Folders, globs and files.
+        run: Name of the run for all of them; ``None``: as the logs or the folders say.
+        jobs: Processes; ``None``: as many as pay.
+        keep_texts: Whether to keep messages, arguments and outputs.
+        engine: Where units are read; ``None``: in local processes.
+
+    Raises:
+        UsageError: Nothing to read.
+        InfrastructureError: A full disk, a killed worker, a corpus in use.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            return _ingest(folder, sources, run, jobs, keep_texts, engine)
+    except OSError as error:
+        raise _infrastructure(folder, error) from error
+
+
+def _infrastructure(folder: Path, error: OSError) -> InfrastructureError:
+    if error.errno == errno.ENOSPC:
+        return InfrastructureError(
+            str(folder), "the disk is full", "", "Free space and run the same command again: it resumes"
+        )
+    return InfrastructureError(
+        str(error.filename or folder), error.strerror or str(error), "", "Check the folder's permissions and disk"
+    )
+
+
+def _ingest(
+    folder: Path,
+    sources: Sequence[str | Path],
+    run: str | None,
+    jobs: int | None,
+    keep_texts: bool,
+    engine: Engine | None,
+) -> Manifest:
+    before = load_manifest(folder)
+    found = discover(sources)
+    if not found.files and not found.problems:
+        raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
+    claims = _claims(found.files, before, run)
+    logs = [item for item in claims if item.role == "log"]
+    if not logs:
+        raise _nothing_to_read(sources, claims)
+    units = _plan(logs, before, folder, forced_run=run is not None, keep_texts=keep_texts)
+    manifest = Manifest(claims=claims, units=units, problems=_found_problems(found.problems, claims))
+    key = assembly_key(manifest)
+    pending = [unit for unit in units if not (folder / PARTS / unit.key / SUMMARY).is_file()]
+    if before is not None and before.complete and not pending and before.assembled_from == key:
+        return before
+    save_manifest(folder, manifest)
+    _read_pending(folder, pending, jobs, engine)
+    assemble(folder, manifest)
+    manifest.assembled_from, manifest.complete = key, True
+    save_manifest(folder, manifest)
+    _sweep(folder, units)
+    return manifest
+
+
+def _claims(files: Sequence[SourceFile], before: Manifest | None, run: str | None) -> list[Claim]:
+    """Claims of all files; those of unchanged files are kept."""
+    same_version = before is not None and before.trajlab == Manifest().trajlab
+    known = {item.file: item for item in before.claims} if before is not None and same_version else {}
+    claims = []
+    for file in progress(files, total=len(files), unit="file", description="looking"):
+        item = known.get(file)
+        if item is None or item.role == "unreadable":
+            item = claim(file, run)
+        item.run = run_of(file) if run is None else run
+        claims.append(item)
+    return claims
+
+
+def _nothing_to_read(sources: Sequence[str | Path], claims: Sequence[Claim]) -> UsageError:
+    place = ", ".join(map(str, sources))
+    unreadable = [item for item in claims if item.problem is not None and item.role == "unreadable"]
+    if unreadable and len(unreadable) == len(claims):
+        reason = unreadable[0].problem.message if unreadable[0].problem else ""
+        return UsageError(unreadable[0].file.path, reason, "", "Check its permissions")
+    return UsageError(
+        place,
+        f"{len(claims)} files, none of a known log format",
+        "a log that a reader knows",
+        "See trajlab formats for the formats read",
+    )
+
+
+def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim]) -> list[FoundProblem]:
+    problems = [FoundProblem(source, problem) for source, problem in found]
+    for item in claims:
+        if item.problem is not None:
+            problems.append(FoundProblem(item.file.relpath, item.problem))
+        elif item.role == "unclaimed" and item.file.relpath.lower().endswith(_DATA_SUFFIXES):
+            code, words = ("empty_file", "0 bytes") if item.file.size == 0 else ("unrecognised", "no reader claims it")
+            problems.append(FoundProblem(item.file.relpath, Problem(code, f"{words}; see trajlab formats")))
+    return problems
+
+
+def _plan(
+    logs: Sequence[Claim], before: Manifest | None, folder: Path, *, forced_run: bool, keep_texts: bool
+) -> list[Unit]:
+    """Units that still hold are kept, so that their parts are; the rest is packed anew."""
+    kept = _kept_units(logs, before, folder, keep_texts)
+    covered = {file for unit in kept for item in unit.bundles for file in item.bundle.files if item.bundle.end is None}
+    sliced: dict[tuple[str, str], int] = {}
+    for unit in kept:
+        bundle = unit.bundles[0].bundle
+        if bundle.end is not None:
+            place = (bundle.file.root, bundle.file.relpath)
+            sliced[place] = max(sliced.get(place, 0), bundle.end)
+    left = [item for item in logs if item.file not in covered]
+    return kept + pack(left, forced_run=forced_run, keep_texts=keep_texts, read_to=sliced)
+
+
+def _kept_units(logs: Sequence[Claim], before: Manifest | None, folder: Path, keep_texts: bool) -> list[Unit]:
+    if before is None:
+        return []
+    current = {(item.file.root, item.file.relpath): item for item in logs}
+    kept: list[Unit] = []
+    reach: dict[tuple[str, str], int] = {}
+    for unit in before.units:
+        if unit.keep_texts != keep_texts or unit.key != unit_key(unit.bundles, keep_texts):
+            continue
+        if all(_holds(item, current, unit, folder, reach) for item in unit.bundles):
+            kept.append(unit)
+            bundle = unit.bundles[0].bundle
+            if bundle.end is not None:
+                reach[(bundle.file.root, bundle.file.relpath)] = bundle.end
+    return kept
+
+
+def _holds(
+    item: UnitBundle,
+    current: dict[tuple[str, str], Claim],
+    unit: Unit,
+    folder: Path,
+    reach: dict[tuple[str, str], int],
+) -> bool:
+    """Whether a bundle of an earlier plan would be planned, and read, the same again."""
+    bundle: Bundle = item.bundle
+    place = (bundle.file.root, bundle.file.relpath)
+    now = current.get(place)
+    if now is None or (now.format, now.variant, now.run) != (bundle.format, bundle.variant, item.run):
+        return False
+    if bundle.end is None:
+        return now.file == bundle.file and not (now.sliceable and now.file.size > SLICE_FROM)
+    if reach.get(place, 0) != bundle.start:
+        return False
+    if now.file == bundle.file:
+        return True
+    full = bundle.end - bundle.start >= UNIT_BYTES
+    return full and now.file.size >= bundle.end and _slice_unchanged(unit, folder)
+
+
+def _slice_unchanged(unit: Unit, folder: Path) -> bool:
+    path = folder / PARTS / unit.key / SUMMARY
+    if not path.is_file():
+        return False
+    summary = msgspec.json.decode(path.read_bytes(), type=UnitSummary)
+    return summary.slice_digest is not None and summary.slice_digest == slice_digest(unit)
+
+
+def _read_pending(folder: Path, pending: Sequence[Unit], jobs: int | None, engine: Engine | None) -> None:
+    if not pending:
+        return
+    total = sum(unit.bytes for unit in pending)
+    tasks = [UnitTask(unit, str(folder)) for unit in sorted(pending, key=lambda u: (-u.bytes, u.key))]
+    workers = choose_jobs(jobs, total, len(tasks))
+    run: Callable[..., object] = engine if engine is not None else lambda f, t: map_units(f, t, workers)
+    for _ in progress(run(read_unit, tasks), total=len(tasks), unit="unit", description="reading"):  # type: ignore[call-overload]
+        pass
+
+
+def _sweep(folder: Path, units: Sequence[Unit]) -> None:
+    """Parts that no unit needs any more, and leftovers of killed runs."""
+    keep = {unit.key for unit in units}
+    for entry in (folder / PARTS).iterdir():
+        if entry.name not in keep:
+            shutil.rmtree(entry)

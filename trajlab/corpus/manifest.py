@@ -1,0 +1,103 @@
+"""The corpus on disk: its manifest, written whole or not at all, and its lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from trajlab import __version__
+from trajlab.corpus.parts import Unit
+from trajlab.corpus.plan import Claim
+from trajlab.errors import InfrastructureError, UsageError
+from trajlab.records import Problem
+
+MANIFEST = "trajlab-corpus.json"
+_LOCK = ".lock"
+SCHEMA_VERSION = 1
+
+
+class FoundProblem(msgspec.Struct):
+    """A problem met while looking for files."""
+
+    source: str
+    problem: Problem
+
+
+class Manifest(msgspec.Struct):
+    """What a corpus was planned from and how far it came."""
+
+    schema_version: int = SCHEMA_VERSION
+    trajlab: str = __version__
+    complete: bool = False
+    claims: list[Claim] = []
+    units: list[Unit] = []
+    problems: list[FoundProblem] = []
+    assembled_from: str = ""
+    """Digest of all that the assembled tables depend on."""
+
+
+def load_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a corpus folder; ``None`` where there is none or it is of another schema."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except msgspec.MsgspecError:
+        return None
+    return manifest if manifest.schema_version == SCHEMA_VERSION else None
+
+
+def require_manifest(folder: Path) -> Manifest:
+    """The manifest of a finished corpus.
+
+    Raises:
+        UsageError: No corpus, or one whose ingest did not finish.
+    """
+    manifest = load_manifest(folder)
+    if manifest is None:
+        raise UsageError(str(folder), "no corpus", f"a folder with {MANIFEST}", "Run trajlab ingest first")
+    if not manifest.complete:
+        raise UsageError(str(folder), "an unfinished ingest", "a finished one", "Run the same ingest again: it resumes")
+    return manifest
+
+
+def save_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest; a killed process leaves the old one or the new one."""
+    write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file aside and put it in place in one move."""
+    aside = path.with_name(f".wip-{path.name}")
+    with aside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the corpus; the system frees the lock when the process dies.
+
+    Raises:
+        InfrastructureError: Another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (folder / _LOCK).open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InfrastructureError(
+                str(folder), "another ingest is running here", "", "Wait for it, or choose another folder"
+            ) from error
+        yield

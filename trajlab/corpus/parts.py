@@ -1,0 +1,196 @@
+"""Reading one unit into one part: a folder of Parquet files, written aside and put in place whole."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from trajlab.corpus.rows import PartRows, Place, Row
+from trajlab.formats import log_format
+from trajlab.records import Problem, Trajectory
+from trajlab.schema import PART_TABLES, TABLES
+from trajlab.sources.files import Bundle
+
+PARTS = "parts"
+SUMMARY = "unit.json"
+_ARROW = {table.name: table.arrow() for table in PART_TABLES}
+
+
+class UnitBundle(msgspec.Struct, frozen=True):
+    """A bundle and the run it falls under where the log names none."""
+
+    bundle: Bundle
+    run: str
+    forced_run: bool = False
+    """The user named the run: the log's own name is not asked."""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A planned piece of work: bundles read together into one part."""
+
+    key: str
+    bundles: tuple[UnitBundle, ...]
+    keep_texts: bool = True
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk that the unit covers."""
+        return sum(
+            (b.bundle.end - b.bundle.start) if b.bundle.end is not None else sum(f.size for f in b.bundle.files)
+            for b in self.bundles
+        )
+
+
+class UnitSummary(msgspec.Struct):
+    """What came of a unit, per bundle."""
+
+    key: str
+    trajectories: list[int]
+    problems: list[int]
+    slice_digest: str | None = None
+    """Digest of the bytes, for a slice: the slice of a grown file need not be read again."""
+
+
+class UnitTask(msgspec.Struct, frozen=True):
+    """A unit and the corpus folder its part goes to."""
+
+    unit: Unit
+    folder: str
+
+
+class _Writers:
+    """Parquet writers of one part, opened with a table's first rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[str, pq.ParquetWriter] = {}
+
+    def write(self, name: str, rows: list[Row]) -> None:
+        if not rows:
+            return
+        schema = _ARROW[name]
+        writer = self._open.get(name)
+        if writer is None:
+            path = self._folder / f"{name}.parquet"
+            writer = self._open[name] = pq.ParquetWriter(
+                path, schema, compression="zstd", compression_level=1, store_schema=False
+            )
+        writer.write_table(_arrow_table(name, rows, schema))
+
+    def close(self) -> None:
+        for writer in self._open.values():
+            writer.close()
+
+
+def _arrow_table(name: str, rows: list[Row], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True))
+    try:
+        return pa.Table.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError):
+        kinds = [column.kind for column in TABLES[name].columns]
+        cleaned = [[_fit(value, kind) for value in column] for column, kind in zip(columns, kinds, strict=True)]
+        return pa.Table.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(cleaned, schema, strict=True)], schema=schema
+        )
+
+
+def _fit(value: Any, kind: str) -> Any:
+    """A foreign value that the column's type cannot hold: text without lone surrogates, numbers in range."""
+    if value is None:
+        return None
+    if kind == "str":
+        return str(value).encode("utf-8", "replace").decode("utf-8")
+    if kind == "bool":
+        return value if isinstance(value, bool) else None
+    try:
+        if kind == "float":
+            return float(value)
+        return int(value) if -(2**63) <= int(value) < 2**63 else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def slice_digest(unit: Unit) -> str | None:
+    """Digest of the bytes of a unit that is one slice of a line file; ``None`` for other units."""
+    bundle = unit.bundles[0].bundle
+    if bundle.end is None:
+        return None
+    hasher = xxhash.xxh3_64()
+    with Path(bundle.file.path).open("rb") as file:
+        file.seek(bundle.start)
+        left = bundle.end - bundle.start
+        while left > 0 and (chunk := file.read(min(left, 1 << 20))):
+            hasher.update(chunk)
+            left -= len(chunk)
+    return hasher.hexdigest()
+
+
+def read_unit(task: UnitTask) -> UnitSummary:
+    """Read, classify and write one unit; a pure function of its bytes.
+
+    Returns:
+        Counts per file of the unit, also written beside the tables.
+    """
+    unit = task.unit
+    parts = Path(task.folder) / PARTS
+    final, aside = parts / unit.key, parts / f".wip-{unit.key}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    writers = _Writers(aside)
+    rows = PartRows(keep_texts=unit.keep_texts, flush=writers.write)
+    summary = UnitSummary(unit.key, [], [])
+    collecting = gc.isenabled()
+    gc.disable()  # records are trees without cycles: the collector only costs time here
+    try:
+        for item in unit.bundles:
+            before, problems = rows.trajectories, len(rows.rows["problems"])
+            _read_bundle(item, rows)
+            summary.trajectories.append(rows.trajectories - before)
+            summary.problems.append(len(rows.rows["problems"]) - problems)
+        for name, waiting in rows.rows.items():
+            writers.write(name, waiting)
+    finally:
+        writers.close()
+        if collecting:
+            gc.enable()
+    summary.slice_digest = slice_digest(unit)
+    (aside / SUMMARY).write_bytes(msgspec.json.encode(summary))
+    shutil.rmtree(final, ignore_errors=True)
+    aside.rename(final)
+    return summary
+
+
+def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
+    bundle = item.bundle
+    place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath)
+    seen: dict[str, int] = {}
+    by_line = bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
+    try:
+        for record in log_format(bundle.format).read(bundle):
+            if isinstance(record, Problem):
+                rows.add_problem(place, record)
+                continue
+            own = place
+            if record.run and not item.forced_run:
+                own = msgspec.structs.replace(place, run=record.run)
+            rows.add(own, _key(record, seen, by_line=by_line), record)
+    except OSError as error:
+        rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
+
+
+def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
+    """Identity in the file: in line files the place keeps slices apart; elsewhere the native id, counted on repeat."""
+    if by_line:
+        return f"{record.native_id or ''}@{record.ordinal}"
+    key = record.native_id or f"@{record.ordinal}"
+    seen[key] = seen.get(key, 0) + 1
+    return key if seen[key] == 1 else f"{key}#{seen[key]}"

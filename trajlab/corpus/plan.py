@@ -1,0 +1,133 @@
+"""Planning: which reader claims which file, and which files are read together as one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from trajlab import __version__
+from trajlab.behavior.classify import RULES_VERSION
+from trajlab.corpus.parts import Unit, UnitBundle
+from trajlab.corpus.rows import digest
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.records import Problem
+from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.probe import Probe
+from trajlab.sources.reading import cut
+
+UNIT_BYTES = 64 << 20
+UNIT_FILES = 250
+SLICE_FROM = 96 << 20
+"""Line files larger than this are cut into slices."""
+
+# Folders that say what is inside, not which run it is.
+_DUMP_FOLDERS = frozenset(
+    "train val valid validation eval evaluation test rollout rollouts rollout_data validation_data dumps logs "
+    "trajectories trajs completions generations".split()
+)
+
+
+class Claim(msgspec.Struct):
+    """What one file was found to be."""
+
+    file: SourceFile
+    run: str
+    role: str
+    """``log``, ``companion``, ``unclaimed`` or ``unreadable``."""
+    format: str | None = None
+    variant: str | None = None
+    sliceable: bool = False
+    problem: Problem | None = None
+
+
+def claim(file: SourceFile, run: str | None) -> Claim:
+    """Ask every format; exactly one may claim a file, chat rows only where no other does."""
+    own_run = run if run is not None else run_of(file)
+    try:
+        probe = Probe(file)
+        claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
+        claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
+        claims = claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+    except OSError as error:
+        problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
+        return Claim(file, own_run, "unreadable", problem=problem)
+    if probe.error is not None:
+        problem = Problem("unreadable", f"{probe.error}; expected a readable file")
+        return Claim(file, own_run, "unreadable", problem=problem)
+    if len(claims) > 1:
+        names = ", ".join(sorted(name for name, _, _ in claims))
+        return Claim(
+            file, own_run, "unclaimed", problem=Problem("ambiguous_format", f"several readers claim it: {names}")
+        )
+    if not claims:
+        return Claim(file, own_run, "unclaimed")
+    name, role, variant = claims[0]
+    sliceable = probe.shape == "lines" and probe.compression is None
+    return Claim(file, own_run, role, name, variant, sliceable)
+
+
+def run_of(file: SourceFile) -> str:
+    """The first folder below the root that is neither the trajectory's own nor a kind of dump, else the root's name."""
+    path = PurePosixPath(file.relpath)
+    folders = list(path.parts[:-1])
+    if folders and path.name.startswith(folders[-1]):
+        folders.pop()
+    elif folders and path.name in ("report.json", "trajectory.json", "result.json"):
+        folders.pop()
+    while folders and folders[-1].lower() in _DUMP_FOLDERS:
+        folders.pop()
+    return folders[0] if folders else Path(file.root).name or "run"
+
+
+def pack(
+    claims: Iterable[Claim], *, forced_run: bool, keep_texts: bool, read_to: dict[tuple[str, str], int]
+) -> list[Unit]:
+    """Units for log files: slices of large line files, and groups of small files, in path order.
+
+    Args:
+        claims: The log files to read.
+        forced_run: Whether the user named the run.
+        keep_texts: Whether texts are kept.
+        read_to: For files some of whose slices are kept: the byte up to which they are.
+    """
+    units: list[Unit] = []
+    waiting: list[UnitBundle] = []
+    size = 0
+    for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
+        if item.sliceable and item.file.size > SLICE_FROM:
+            done = read_to.get((item.file.root, item.file.relpath), 0)
+            units.extend(
+                _unit([_bundle(item, forced_run, start, end)], keep_texts)
+                for start, end in cut(item.file, UNIT_BYTES)
+                if start >= done
+            )
+            continue
+        if waiting and (size + item.file.size > UNIT_BYTES or len(waiting) >= UNIT_FILES):
+            units.append(_unit(waiting, keep_texts))
+            waiting, size = [], 0
+        waiting.append(_bundle(item, forced_run))
+        size += item.file.size
+    if waiting:
+        units.append(_unit(waiting, keep_texts))
+    return units
+
+
+def _bundle(item: Claim, forced_run: bool, start: int = 0, end: int | None = None) -> UnitBundle:
+    bundle = Bundle(item.format or "", item.variant or "", (item.file,), start, end)
+    return UnitBundle(bundle, item.run, forced_run)
+
+
+def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:
+    return Unit(unit_key(bundles, keep_texts), tuple(bundles), keep_texts)
+
+
+def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
+    """Digest of all that a unit's part depends on: files, readers, rules and options."""
+    facts = [
+        (b.run, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
+         [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
+        for b in bundles
+    ]  # fmt: skip
+    return digest(msgspec.json.encode((__version__, RULES_VERSION, keep_texts, facts)))

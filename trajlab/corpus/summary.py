@@ -1,0 +1,71 @@
+"""What a corpus holds, and what its logs did not record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import polars as pl
+
+from trajlab.schema import TABLES, TRAJECTORIES
+
+if TYPE_CHECKING:
+    from trajlab.corpus.corpus import Corpus
+
+
+class Summary(msgspec.Struct):
+    """Counts of a corpus; printed, it reads as text."""
+
+    runs: pl.DataFrame
+    """One row per run and format: trajectories, tasks, steps, calls, verdicts, problems."""
+    rows: dict[str, int]
+    """Rows per table."""
+    observed: pl.DataFrame
+    """Per trajectory column: rows recorded, share recorded."""
+    problems: pl.DataFrame
+    """Problems by code."""
+    files: pl.DataFrame
+    """Files by role and format."""
+
+    @property
+    def not_observed(self) -> list[str]:
+        """Columns that no trajectory records."""
+        return self.observed.filter(pl.col("recorded") == 0)["column"].to_list()
+
+    def __str__(self) -> str:
+        with pl.Config(tbl_rows=50, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60):
+            problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
+            missing = ", ".join(self.not_observed) or "none"
+            return f"{self.runs}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"
+
+
+def summarise(corpus: Corpus) -> Summary:
+    """Count what a corpus holds."""
+    trajectories = corpus.trajectories.collect()
+    runs = (
+        trajectories.group_by("run", "format", "variant")
+        .agg(
+            pl.len().alias("trajectories"),
+            pl.col("task_id").n_unique().alias("tasks"),
+            pl.col("n_steps").sum().alias("steps"),
+            pl.col("n_calls").sum().alias("calls"),
+            pl.col("correct").sum().alias("correct"),
+            pl.col("correct").is_null().sum().alias("without verdict"),
+            (pl.col("superseded") | pl.col("duplicate")).sum().alias("set aside"),
+        )
+        .sort("run", "format", "variant")
+    )
+    problems = corpus.problems.group_by("code").agg(pl.len().alias("n")).sort("n", "code", descending=True).collect()
+    files = (
+        corpus.sources.group_by("role", "format")
+        .agg(pl.len().alias("files"), pl.col("bytes").sum())
+        .sort("role", "format")
+        .collect()
+    )
+    columns = [c for c in trajectories.columns if c not in TRAJECTORIES.names[:6]]
+    recorded = [trajectories[c].is_not_null().sum() for c in columns]
+    observed = pl.DataFrame({"column": columns, "recorded": recorded}).with_columns(
+        share=pl.col("recorded") / max(trajectories.height, 1)
+    )
+    rows = {name: corpus.table(name).select(pl.len()).collect().item() for name in TABLES}
+    return Summary(runs, rows, observed, problems, files)

@@ -1,0 +1,255 @@
+"""Chat messages of every spelling to steps: OpenAI, Anthropic blocks, Responses items, ShareGPT, calls in text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from trajlab.behavior.tools import shell_text
+from trajlab.formats._chat_text import calls_in_text
+from trajlab.records import Message, Step, ToolCall
+
+AGENT_ROLES = frozenset({"assistant", "ai", "gpt", "model", "agent", "bot"})
+TOOL_ROLES = frozenset({"tool", "function", "observation", "function_response", "ipython", "tool_response"})
+_ROLES = {"human": "user", "developer": "system"}
+_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_call"})
+_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+# The words scaffolds put before a tool's answer when they pass it as a user turn (SWE-agent, SWE-smith, OpenHands).
+_RESULT_PREFIXES = (
+    "OBSERVATION:",
+    "Observation:",
+    "EXECUTION RESULT of",
+    "<tool_response>",
+    "<function_results>",
+)
+_EXIT_CODE = re.compile(r"exit code:? (-?\d{1,5})\b", re.IGNORECASE)
+
+
+class Function(msgspec.Struct):
+    """The function of an OpenAI tool call."""
+
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class NativeCall(msgspec.Struct):
+    """A tool call beside the content: OpenAI's, or LangChain's flat one."""
+
+    id: str | None = None
+    function: Function | None = None
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+    args: dict[str, Any] | None = None
+
+
+class Block(msgspec.Struct):
+    """One content part: text, thinking, tool_use, tool_result, input_text …"""
+
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+    tool_use_id: str | None = None
+    content: Any = None
+    is_error: bool | None = None
+
+
+class ChatMessage(msgspec.Struct):
+    """One message or Responses item, every spelling at once."""
+
+    role: str | None = None
+    content: str | list[Block] | None = None
+    tool_calls: list[NativeCall] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    type: str | None = None
+    call_id: str | None = None
+    arguments: str | dict[str, Any] | None = None
+    input: Any = None
+    output: Any = None
+    summary: Any = None
+    sender: str | None = msgspec.field(name="from", default=None)
+    value: str | None = None
+    text: str | None = None
+    system_prompt: str | None = None
+    function_call: Function | None = None
+    tool_call_ids: list[str] | None = None
+
+
+def plain_text(content: Any) -> str:
+    """Text of a content value of any form: string, blocks, objects, null."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(plain_text, content)))
+    if isinstance(content, Block):
+        return content.text or plain_text(content.content)
+    if isinstance(content, dict):
+        for key in ("text", "content", "output"):
+            if key in content:
+                return plain_text(content[key])
+    return msgspec.json.encode(content).decode()
+
+
+class Conversation:
+    """Walks messages in order; ``messages`` and ``steps`` are what a trajectory needs."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.steps: list[Step] = []
+        self._open: list[ToolCall] = []
+        self._by_id: dict[str, ToolCall] = {}
+        self._item_step = False
+
+    def fill(self, messages: list[ChatMessage]) -> None:
+        """Take all messages; calls that nothing answered are then not executed."""
+        for message in messages:
+            self._take(message)
+        for call in self._open:
+            call.executed = False
+
+    def _take(self, message: ChatMessage) -> None:
+        kind = message.type
+        if kind in _CALL_ITEMS or kind == "reasoning":
+            self._item(message)
+            return
+        if kind in _RESULT_ITEMS:
+            self._result(plain_text(message.output), message.call_id)
+            return
+        role = message.role or message.sender or "user"
+        if role in AGENT_ROLES:
+            self._agent(message, merge=kind == "message")
+        elif role in TOOL_ROLES:
+            call_id = message.tool_call_id or (message.tool_call_ids or [None])[0]
+            self._result(plain_text(_content(message)), call_id, name=message.name)
+        elif role == "function_call":
+            self._sharegpt_call(message.value or "")
+        else:
+            self._other(_ROLES.get(role, role), message)
+
+    def _step(self, *, merge: bool) -> Step:
+        """The turn an agent's message belongs to; Responses items between two answers are one turn."""
+        if not (merge and self._item_step):
+            self.steps.append(Step())
+        self._item_step = merge
+        return self.steps[-1]
+
+    def _item(self, item: ChatMessage) -> None:
+        step = self._step(merge=True)
+        if item.type == "reasoning":
+            thought = plain_text(item.summary) or plain_text(item.content)
+            step.reasoning = f"{step.reasoning}\n{thought}" if step.reasoning else thought
+            return
+        arguments = item.arguments if item.arguments is not None else item.input
+        self._call(step, item.name, arguments, item.call_id)
+
+    def _agent(self, message: ChatMessage, *, merge: bool) -> None:
+        step = self._step(merge=merge)
+        content = _content(message)
+        reasoning = message.reasoning_content or message.reasoning
+        if isinstance(content, str):
+            text = content
+        else:
+            text, thoughts = self._blocks(step, content or [])
+            reasoning = reasoning or thoughts
+        for native in message.tool_calls or ():
+            function = native.function or Function(native.name, native.args or native.arguments)
+            self._call(step, function.name, function.arguments, native.id)
+        if message.function_call is not None:
+            self._call(step, message.function_call.name, message.function_call.arguments, None)
+        if not step.calls and ("<function=" in text or "<tool_call>" in text or "<think>" in text):
+            text, thought, calls = calls_in_text(text)
+            reasoning = reasoning or thought
+            for call in calls:
+                self._add(step, call)
+        step.text = f"{step.text}\n{text}" if step.text else text
+        if reasoning:
+            step.reasoning = f"{step.reasoning}\n{reasoning}" if step.reasoning else reasoning
+
+    def _blocks(self, step: Step, blocks: list[Block]) -> tuple[str, str | None]:
+        texts: list[str] = []
+        thoughts: list[str] = []
+        for block in blocks:
+            if block.type == "tool_use":
+                self._call(step, block.name, block.input, block.id)
+            elif block.type in ("thinking", "reasoning"):
+                thoughts.append(block.thinking or block.text or "")
+            elif block.text:
+                texts.append(block.text)
+        return "\n".join(texts), "\n".join(thoughts) if thoughts else None
+
+    def _call(self, step: Step, tool: str | None, arguments: Any, call_id: str | None) -> None:
+        parsed = arguments
+        invalid = None
+        if isinstance(arguments, str):
+            try:
+                parsed = msgspec.json.decode(arguments)
+            except (msgspec.DecodeError, UnicodeEncodeError):
+                parsed, invalid = None, "unparsable"
+        known = parsed if isinstance(parsed, dict) else None
+        command = shell_text(tool, known) if tool and known is not None else None
+        kept = known if isinstance(arguments, dict) else arguments
+        self._add(step, ToolCall(tool, kept, command=command, call_id=call_id, invalid=invalid))
+
+    def _add(self, step: Step, call: ToolCall) -> None:
+        step.calls.append(call)
+        self._open.append(call)
+        if call.call_id is not None:
+            self._by_id[call.call_id] = call
+
+    def _sharegpt_call(self, value: str) -> None:
+        step = self._step(merge=False)
+        try:
+            call = msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            call = None
+        if isinstance(call, dict):
+            self._call(step, call.get("name"), call.get("arguments"), None)
+        else:
+            self._add(step, ToolCall(None, value, invalid="unparsable"))
+
+    def _result(self, text: str, call_id: str | None, *, name: str | None = None, error: bool | None = None) -> None:
+        self._item_step = False
+        call = self._by_id.get(call_id) if call_id is not None else None
+        if call is None or call.output is not None:
+            same = (c for c in self._open if name is None or c.tool == name)
+            call = next(same, self._open[0] if self._open else None)
+        if call is None:
+            self.messages.append(Message("tool", text, len(self.steps) or None))
+            return
+        if call in self._open:
+            self._open = [other for other in self._open if other is not call]
+        call.output, call.executed, call.is_error = text, True, error
+        found = _EXIT_CODE.search(text[-300:]) if call.command is not None else None
+        if found:
+            call.exit_code = int(found[1])
+
+    def _other(self, role: str, message: ChatMessage) -> None:
+        content = _content(message)
+        self._item_step = False
+        if isinstance(content, list):
+            results = [block for block in content if block.type == "tool_result"]
+            for block in results:
+                self._result(plain_text(block.content), block.tool_use_id, error=block.is_error)
+            content = plain_text([block for block in content if block.type != "tool_result"])
+            if results and not content:
+                return
+        text = content or message.system_prompt or ""
+        if role == "user" and self._open and text.lstrip().startswith(_RESULT_PREFIXES):
+            self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
+            return
+        self.messages.append(Message(role, text, len(self.steps) or None))
+
+
+def _content(message: ChatMessage) -> str | list[Block] | None:
+    if message.content is not None:
+        return message.content
+    return message.value if message.value is not None else message.text
