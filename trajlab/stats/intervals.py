@@ -20,6 +20,11 @@ from trajlab.stats._clusters import (
 )
 from trajlab.stats.estimate import Estimate, not_observed
 
+PRIOR_CORRELATION = 0.7
+"""Intraclass correlation assumed where the data cannot show one; the cautious end of what is usual."""
+PRIOR_CLUSTERS = 0.5
+"""Weight of that assumption, in clusters that show both outcomes."""
+
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of a proportion; (0, 1) where n is 0.
@@ -57,9 +62,9 @@ def proportion(
 ) -> Estimate:
     """Share of successes, with Wilson's interval; clustered where clusters have several members.
 
-    With clusters the interval is Wilson's with the effective sample size n / design effect and
-    Student's t on the effective number of clusters less one. It stays inside [0, 1] and has width at
-    0 % and 100 % too. With one cluster only it counts as a single observation.
+    With clusters the interval is Wilson's with the effective sample size n / design effect and a
+    quantile of Student's t (`clustered_score_interval`). It stays inside [0, 1] and has width at 0 % and
+    100 % too. With one cluster only it counts as a single observation.
 
     Args:
         success: shape (rows,): 0/1 or booleans (shares between are allowed); NaN or ``None`` = not
@@ -90,26 +95,53 @@ def proportion(
         method = "Wilson, one task only: counted as one observation"
         return Estimate(share, low, high, numerator, n, method, 1, rows.missing)
     sizes = np.bincount(rows.codes, minlength=rows.groups).astype(np.float64)
-    size = effective_size(share, sums(rows.values, rows.codes, rows.groups), sizes)
-    low, high = score_interval(share, size, t_quantile(confidence, degrees_of_freedom(sizes)))
+    inside = sums(rows.values, rows.codes, rows.groups)
+    low, high, size = clustered_score_interval(share, inside, sizes, confidence)
     method = f"Wilson, clustered by task (n eff {size:.1f})"
     return Estimate(share, low, high, numerator, n, method, rows.groups, rows.missing)
 
 
 def effective_size(share: float, numerators: FloatArray, denominators: FloatArray) -> float:
-    """Independent observations that would tell as much as these clusters.
+    """Independent observations that would tell as much as these clusters: n / design effect.
+
+    The design effect is the cluster-robust variance over the binomial one, kept between the effects of
+    intraclass correlation 0 and 1. Where few clusters show both outcomes it cannot be estimated (it comes
+    out too small), so it is shrunk towards a correlation of 0.7 with the weight of half such a cluster:
+    at 0 % and 100 % only that prior is left. Prior and weight were set by ``tests/studies/coverage.py``.
 
     Args:
         share: Σ numerators / Σ denominators, in [0, 1].
         numerators: shape (clusters,), successes in each.
-        denominators: shape (clusters,), rows in each.
+        denominators: shape (clusters,), rows in each, in counts.
+
+    References:
+        Kish 1965, Survey Sampling, §5.4 (design effect); Korn and Graubard 1998 (effective sample size).
     """
     n = float(denominators.sum())
-    variance = linearised_variance(share, numerators, denominators)
-    floor = n * n / float(np.dot(denominators, denominators))
-    if variance <= 0:
-        return floor
-    return min(n, max(floor, share * (1 - share) / variance))
+    fewest = n * n / float(np.dot(denominators, denominators))
+    most = max(n, fewest)
+    prior = (1 - PRIOR_CORRELATION) / most + PRIOR_CORRELATION / fewest
+    telling = min(np.count_nonzero(numerators > 0), np.count_nonzero(numerators < denominators))
+    if telling == 0:
+        return 1 / prior
+    measured = linearised_variance(share, numerators, denominators) / (share * (1 - share))
+    weight = PRIOR_CLUSTERS / (PRIOR_CLUSTERS + telling)
+    return 1 / ((1 - weight) * min(max(measured, 1 / most), 1 / fewest) + weight * prior)
+
+
+def clustered_score_interval(
+    share: float, numerators: FloatArray, denominators: FloatArray, confidence: float
+) -> tuple[float, float, float]:
+    """Score interval on the effective sample size, and that size.
+
+    Student's t has twice the effective clusters less one as degrees of freedom: between the normal
+    quantile, which covers too little with few tasks, and df = clusters − 1, which covers too much because
+    the size is shrunk already (``tests/studies/coverage.py``).
+    """
+    size = effective_size(share, numerators, denominators)
+    quantile = t_quantile(confidence, 2 * degrees_of_freedom(denominators))
+    low, high = score_interval(share, size, quantile)
+    return low, high, size
 
 
 def linearised_variance(ratio: float, numerators: FloatArray, denominators: FloatArray) -> float:
@@ -120,7 +152,10 @@ def linearised_variance(ratio: float, numerators: FloatArray, denominators: Floa
     """
     count = len(numerators)
     residuals = numerators - ratio * denominators
-    return count / (count - 1) * float(np.dot(residuals, residuals)) / float(denominators.sum()) ** 2
+    squares = float(np.dot(residuals, residuals))
+    if squares <= 1e-24 * float(np.dot(numerators, numerators)):  # rounding, no variation
+        return 0.0
+    return count / (count - 1) * squares / float(denominators.sum()) ** 2
 
 
 def ratio(
@@ -166,17 +201,12 @@ def ratio(
 def _ratio_of_clusters(
     rows: Observed, bottoms: FloatArray, clustered: bool, bounded: bool, confidence: float
 ) -> Estimate:
-    numerators, denominators = (
-        sums(rows.values, rows.codes, rows.groups),
-        sums(bottoms, rows.codes, rows.groups),
-    )
-    weighing = denominators > 0
-    total, n = float(numerators.sum()), float(denominators.sum())
-    value, count = total / n, int(weighing.sum())
-    numerators, denominators = (
-        numerators[weighing | (numerators != 0)],
-        denominators[weighing | (numerators != 0)],
-    )
+    numerators = sums(rows.values, rows.codes, rows.groups)
+    denominators = sums(bottoms, rows.codes, rows.groups)
+    total, n, count = float(numerators.sum()), float(denominators.sum()), np.count_nonzero(denominators > 0)
+    value = total / n
+    kept = (denominators > 0) | (numerators != 0)
+    numerators, denominators = numerators[kept], denominators[kept]
     by_task = ", clustered by task" if clustered else ""
     low: float | None
     high: float | None
@@ -184,8 +214,7 @@ def _ratio_of_clusters(
         low, high = score_interval(value, 1.0, normal_quantile(confidence)) if bounded else (None, None)
         method = "one unit only: counted as one observation" if bounded else "one unit only: no interval"
     elif bounded:
-        size = effective_size(value, numerators, denominators)
-        low, high = score_interval(value, size, t_quantile(confidence, degrees_of_freedom(denominators)))
+        low, high, size = clustered_score_interval(value, numerators, denominators, confidence)
         method = f"Wilson for a ratio{by_task} (n eff {size:.1f})"
     else:
         variance = linearised_variance(value, numerators, denominators)
