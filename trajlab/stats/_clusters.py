@@ -121,7 +121,7 @@ def normal_quantile(confidence: float) -> float:
     Raises:
         UsageError: unless 0 < confidence < 1.
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     return float(ndtri(0.5 + confidence / 2))
 
 
@@ -131,10 +131,15 @@ def t_quantile(confidence: float, df: float) -> float:
     Raises:
         UsageError: unless 0 < confidence < 1.
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     return float(stdtrit(df, 0.5 + confidence / 2))
 
 
-def _check_confidence(confidence: float) -> None:
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that is no probability.
+
+    Raises:
+        UsageError: unless 0 < confidence < 1.
+    """
     if not 0.0 < confidence < 1.0:
         raise UsageError("confidence", f"{confidence}", "a number between 0 and 1, such as 0.95")
