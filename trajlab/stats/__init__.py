@@ -1,1 +1,80 @@
-"""Statistics: arrays in, estimates out."""
+"""Statistics as small pure functions: arrays in, an estimate with its interval and denominator out.
+
+Needs numpy and scipy only. Rows are trajectories (or calls, steps, values), NaN is *not observed*, and
+``clusters`` are the tasks that attempts share.
+"""
+
+from __future__ import annotations
+
+from trajlab.stats.agreement import cohen_kappa, krippendorff_alpha
+from trajlab.stats.bootstrap import bootstrap_of_sums, cluster_bootstrap
+from trajlab.stats.change_points import ChangePoint, change_point, change_points
+from trajlab.stats.decomposition import Decomposition, decompose
+from trajlab.stats.differences import difference, paired_difference, task_differences
+from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed
+from trajlab.stats.intervals import mean, proportion, ratio, wilson
+from trajlab.stats.multiple import holm
+from trajlab.stats.paired import (
+    mcnemar,
+    mcnemar_counts,
+    paired_t_test,
+    permutation_test,
+    sign_test,
+    two_sample_test,
+)
+from trajlab.stats.pass_at_k import attempts_per_task, pass_at_k, pass_hat_k
+from trajlab.stats.power import (
+    detectable_difference,
+    difference_in_sigma,
+    difference_standard_error,
+    power_of_difference,
+    sample_size,
+)
+from trajlab.stats.quantiles import median, quantile
+from trajlab.stats.standard_errors import clustered_standard_error, design_effect, standard_error
+from trajlab.stats.trend import mann_kendall, theil_sen
+
+__all__ = [
+    "NOT_OBSERVED",
+    "ChangePoint",
+    "Decomposition",
+    "Estimate",
+    "Test",
+    "attempts_per_task",
+    "bootstrap_of_sums",
+    "change_point",
+    "change_points",
+    "cluster_bootstrap",
+    "clustered_standard_error",
+    "cohen_kappa",
+    "decompose",
+    "design_effect",
+    "detectable_difference",
+    "difference",
+    "difference_in_sigma",
+    "difference_standard_error",
+    "holm",
+    "krippendorff_alpha",
+    "mann_kendall",
+    "mcnemar",
+    "mcnemar_counts",
+    "mean",
+    "median",
+    "not_observed",
+    "paired_difference",
+    "paired_t_test",
+    "pass_at_k",
+    "pass_hat_k",
+    "permutation_test",
+    "power_of_difference",
+    "proportion",
+    "quantile",
+    "ratio",
+    "sample_size",
+    "sign_test",
+    "standard_error",
+    "task_differences",
+    "theil_sen",
+    "two_sample_test",
+    "wilson",
+]

@@ -1,0 +1,81 @@
+"""What every statistic returns: a value with its interval, its denominator and what was not observed."""
+
+from __future__ import annotations
+
+import msgspec
+
+NOT_OBSERVED = "not observed"
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """One number with everything needed to trust it or not.
+
+    ``None`` means *not known*: an estimate over nothing has ``value=None``, ``denominator=0`` and the
+    method ``not observed``; an estimate whose interval cannot be given has ``low`` or ``high`` ``None``
+    and a method that says why.
+    """
+
+    value: float | None
+    low: float | None
+    """Lower end of the interval; ``None`` where the data cannot bound it."""
+    high: float | None
+    """Upper end of the interval; ``None`` where the data cannot bound it."""
+    numerator: float | None
+    denominator: float | None
+    """Units the value speaks of; for a ratio the sum of its denominators."""
+    method: str
+    """How the interval was made, in short words."""
+    clusters: int | None = None
+    """Tasks the interval was clustered or paired by; ``None`` where there was no clustering."""
+    missing: int = 0
+    """Units where the thing was not observed; they are in neither numerator nor denominator."""
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.method
+        is_share = self.method.startswith("Wilson")
+        scale, digits = (100.0, 1) if is_share else (1.0, None)
+        text = _number(self.value * scale, digits) + (" %" if is_share else "")
+        if self.low is not None or self.high is not None:
+            low, high = (
+                "not bounded" if end is None else _number(end * scale, digits)
+                for end in (self.low, self.high)
+            )
+            text += f" [{low}, {high}]"
+        if self.denominator is not None:
+            counted = f"n {_count(self.denominator)}"
+            if is_share and self.numerator is not None:
+                counted = f"{_count(self.numerator)}/{_count(self.denominator)}"
+            text += f", {counted}"
+        if self.missing:
+            text += f", {self.missing:,} not observed"
+        return text
+
+    def to_dict(self) -> dict[str, float | int | str | None]:
+        """The fields as plain JSON values, in the order they are declared."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+
+class Test(msgspec.Struct, frozen=True):
+    """Result of a two-sided test; ``p_value`` is ``None`` where the data allow no test."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    statistic: float | None
+    p_value: float | None
+    n: int
+    """Units the test compared (pairs, tasks, discordant pairs): ``method`` says which."""
+    method: str
+
+
+def not_observed(missing: int = 0, clusters: int | None = None) -> Estimate:
+    """An estimate over nothing."""
+    return Estimate(None, None, None, None, 0.0, NOT_OBSERVED, clusters, missing)
+
+
+def _number(value: float, digits: int | None) -> str:
+    return f"{value:.{digits}f}" if digits is not None else f"{value:.4g}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
