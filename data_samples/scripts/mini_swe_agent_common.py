@@ -97,6 +97,7 @@ def set_clock(messages: list[dict[str, Any]], start: float) -> None:
     for message in messages:
         extra = message.get("extra")
         if isinstance(extra, dict) and "timestamp" in extra:
+            extra["timestamp"] = 0.0
             now += 0.5 + len(json.dumps(message)) / 400
             extra["timestamp"] = round(now, 3)
 

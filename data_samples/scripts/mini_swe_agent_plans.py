@@ -262,6 +262,21 @@ timeout 5 python check.py'''),
     patch("parsekit/lines.py"), SUBMIT,
 ], timeout=4)
 
+CSV_SLOW = Plan("parsekit__quotes-105", [
+    ("Read the parser.", "cat parsekit/lines.py"),
+    ("How slow is it on a large input?", "python -c \"import time; print('warming up', flush=True); time.sleep(7)\""),
+    ("That took too long. csv.reader knows quotes.",
+     "sed -i -e 's/return \\[field.*/return next(csv.reader([line]))/' -e '2a import csv\\n' parsekit/lines.py && cat parsekit/lines.py"),
+    ("Check the examples of the issue.", """cat > check.py <<'EOF'
+from parsekit import split_line
+
+print(split_line('a,"b,c",d'))
+EOF
+python check.py && rm check.py"""),
+    ("Suite.", "python -m pytest -q"),
+    patch("parsekit/lines.py"), SUBMIT,
+], timeout=5)
+
 TOPOLOGICAL_FORMAT = Plan("graphkit__cycle-106", [
     ("Read the module.", "cat graphkit/order.py"),
     ("The loop ends when nothing is ready. I would raise there.", None),
@@ -286,5 +301,5 @@ ATTEMPT_1 = [SLUG_THOROUGH, LEAP_DIRECT, LRU_SCRIPT, MEDIAN_BLIND, CSV_TIME, TOP
 ATTEMPT_2 = [SLUG_STALE, LEAP_FORMAT_ERROR, LRU_LOOP, MEDIAN_CAREFUL, CSV_HANG, TOPOLOGICAL_STALE]
 RESPONSES = [LEAP_FORMAT_ERROR, MEDIAN_CAREFUL]
 CRASH = [LEAP_CRASH]
-VERSION_1 = [SLUG_THOROUGH, LEAP_FORMAT_ERROR, CSV_HANG, LRU_LOOP]
+VERSION_1 = [SLUG_THOROUGH, LEAP_FORMAT_ERROR, CSV_SLOW, LRU_LOOP]
 VERSION_1_3 = [LEAP_DIRECT, TOPOLOGICAL_STALE]

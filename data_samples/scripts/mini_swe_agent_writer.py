@@ -167,7 +167,7 @@ def configuration(plan: Plan, style: str, folder: Path) -> dict[str, Any]:
     return {
         "agent": {**config["agent"], **plan.agent},
         "environment": {"environment_class": "local", "cwd": str(folder), "timeout": plan.timeout,
-                        "env": environment["env"]},
+                        "env": {k: v for k, v in environment["env"].items() if k != "BASH_ENV"}},
         "model": {"model_class": f"{__name__}.{model_class}", "model_name": f"scripted-{style}",
                   "observation_template": model["observation_template"],
                   "format_error_template": model["format_error_template"],
