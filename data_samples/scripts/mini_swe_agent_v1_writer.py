@@ -51,9 +51,12 @@ class ScriptedTextModel(DeterministicModel):
 
 
 def said(plan: Plan) -> list[str]:
+    """The plan as texts; early versions know only an older word for submitting."""
     texts = []
     for thought, command in plan.turns:
         commands = [command] if isinstance(command, str) else command or []
+        if EARLY:
+            commands = [c.replace("COMPLETE_TASK_AND_SUBMIT", "MINI_SWE_AGENT") for c in commands]
         block = f"\n\n```bash\n{' && '.join(commands)}\n```" if commands else ""
         texts.append(f"THOUGHT: {thought}{block}")
     return texts
