@@ -60,6 +60,7 @@ def evaluate(task: Task, patch: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_repository(task, folder)
+        patch += "" if patch.endswith("\n") else "\n"  # 1.3.0 drops the last line end of what is submitted
         applied = subprocess.run(["git", "apply", "-"], cwd=folder, input=patch, text=True, check=False)
         report["patch_successfully_applied"] = applied.returncode == 0
         if applied.returncode:
