@@ -1,0 +1,42 @@
+"""Write data_samples/MANIFEST.tsv: every sample file with its size, its digest and the script that wrote it.
+
+Usage: python manifest.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = {
+    "mini_swe_agent/bare_messages": "mini_swe_agent_v1_writer.py",
+    "mini_swe_agent/version_1": "mini_swe_agent_v1_writer.py",
+    "mini_swe_agent": "mini_swe_agent_writer.py",
+    "verl": "verl_writer.py",
+    "chat": "chat_writer.py",
+}
+
+
+def sample_files(root: Path = ROOT) -> list[Path]:
+    """Every file but the scripts and the two documents about the files, in order of their names."""
+    own = {root / "README.md", root / "MANIFEST.tsv"}
+    return sorted(path for path in root.rglob("*") if path.is_file() and path not in own
+                  and root / "scripts" not in path.parents)
+
+
+def script_for(name: str) -> str:
+    return next(script for prefix, script in SCRIPTS.items() if name.startswith(prefix))
+
+
+def manifest(root: Path = ROOT) -> str:
+    rows = ["path\tbytes\tsha256\tscript"]
+    for path in sample_files(root):
+        content = path.read_bytes()
+        name = path.relative_to(root).as_posix()
+        rows.append(f"{name}\t{len(content)}\t{hashlib.sha256(content).hexdigest()}\tscripts/{script_for(name)}")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    (ROOT / "MANIFEST.tsv").write_text(manifest(), encoding="utf-8")
