@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def digest(text: str | bytes) -> str:
     """Sixteen hexadecimal digits that tell one text from another; no protection against malice."""
-    return xxhash.xxh3_64_hexdigest(text)
+    return xxhash.xxh3_64_hexdigest(text.encode("utf-8", "replace") if isinstance(text, str) else text)
 
 
 def identity(run: str, format_name: str, relpath: str, key: str) -> str:
@@ -162,7 +162,7 @@ class PartRows:
                 reasoning = None if step.reasoning is None else len(step.reasoning)
                 agent_chars += len(step.text)
                 reasoning_chars = reasoning_chars if reasoning is None else (reasoning_chars or 0) + reasoning
-                hasher.update(step.text)
+                hasher.update(step.text.encode("utf-8", "replace"))
                 rows.append((trajectory_id, number, "assistant", step_number, len(step.text)))
                 if self._keep_texts:
                     if step.text:
@@ -177,7 +177,7 @@ class PartRows:
                         number += 1
             while message is not None and (message.after_step or 0) <= step_number:
                 rows.append((trajectory_id, number, message.role, step_number or None, len(message.text)))
-                hasher.update(message.text)
+                hasher.update(message.text.encode("utf-8", "replace"))
                 if self._keep_texts and message.text:
                     self._text(trajectory_id, "message", number, message.text)
                 number += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,8 +14,10 @@ from trajlab.formats._chat_messages import AGENT_ROLES, TOOL_ROLES, ChatMessage,
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.reading import Line, document, elements, lines, parquet_rows
+from trajlab.sources.elements import elements
+from trajlab.sources.reading import document, lines, parquet_rows
 from trajlab.sources.safe_json import loads, to_bool, to_float, to_int
+from trajlab.sources.streams import Line
 
 _CARRIES = frozenset(
     {
@@ -139,7 +141,7 @@ def _is_message(value: Any) -> bool:
     )
 
 
-def _spelling(messages: list[Any]) -> str:
+def _spelling(messages: Sequence[Any]) -> str:
     if any("from" in m and "value" in m for m in messages):
         return "sharegpt"
     if any(m.get("type") in ("function_call", "function_call_output", "reasoning") for m in messages):

@@ -6,7 +6,7 @@ Source: mini-swe-agent 1.15.0 and 2.4.6, ``agents/default.py`` and ``run/utils/s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -77,14 +77,19 @@ def recognise(probe: Probe) -> str | None:
             return None
         if "trajectory_format" not in probe.keys:
             return None
-        version = str(probe.top_level("trajectory_format")).removeprefix("mini-swe-agent-")
+        version = str(_format_key(probe)).removeprefix("mini-swe-agent-")
         return version if version in VARIANTS else None
     if probe.shape == "list" and _is_bare_list(probe.records):
         return "list"
     return None
 
 
-def _is_bare_list(records: list[Any]) -> bool:
+def _format_key(probe: Probe) -> object:
+    document = probe.records[0] if probe.records else None
+    return document.get("trajectory_format") if isinstance(document, dict) else None
+
+
+def _is_bare_list(records: Sequence[Any]) -> bool:
     """A system or user prompt asking for one fenced command, then fenced commands and return codes."""
     if len(records) < 2 or not all(isinstance(r, dict) and set(r) <= {"role", "content", "timestamp", "extra"}
                                    and "role" in r for r in records):  # fmt: skip

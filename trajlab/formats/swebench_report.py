@@ -15,7 +15,9 @@ from trajlab.sources.safe_json import loads, to_bool
 _CARRIES = frozenset({"correct", "outcome", "verdict_source"})
 
 VARIANTS = {
-    "flat": Variant("one instance: `patch_successfully_applied`, `resolved`; its task is the folder's only one", _CARRIES),
+    "flat": Variant(
+        "one instance: `patch_successfully_applied`, `resolved`; its task is the folder's only one", _CARRIES
+    ),
     "by_instance": Variant("`{instance_id: {patch_successfully_applied, resolved, …}}`", _CARRIES),
     "run_lists": Variant("a run's `resolved_ids`, `unresolved_ids`, `error_ids` …", _CARRIES),
 }

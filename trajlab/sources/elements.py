@@ -71,9 +71,7 @@ def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], scan: _Scan) ->
     carried = scan.odd_backslashes
     if quotes.size and quotes[0] == 0:
         escaped[0] = carried
-    behind = np.flatnonzero(
-        data[quotes - 1] == _BACKSLASH
-    )  # quotes[0] == 0 looks at the last byte: masked next
+    behind = np.flatnonzero(data[quotes - 1] == _BACKSLASH)  # quotes[0] == 0 looks at the last byte: masked next
     behind = behind[quotes[behind] > 0]
     ends_in_run = data[-1] == _BACKSLASH
     scan.odd_backslashes = False
@@ -90,9 +88,7 @@ def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], scan: _Scan) ->
     return escaped
 
 
-def _structure(
-    data: NDArray[np.uint8], scan: _Scan
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+def _structure(data: NDArray[np.uint8], scan: _Scan) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     """(positions, bytes, depths after them) of brackets and commas that matter at depth 1 or less."""
     folded = data | 0x20
     hits = (folded == _OPEN) | (folded == _CLOSE)
@@ -300,9 +296,7 @@ class _Splitter:
             return b""
         self._restarts += 1
         self._number += 1
-        self._problem(
-            "not_json", "an element does not close; reading goes on at the next one", self._held_offset
-        )
+        self._problem("not_json", "an element does not close; reading goes on at the next one", self._held_offset)
         rest = bytes(self._held[found:])
         self._chunk_offset = self._held_offset = self._mark = self._held_offset + found
         self._held = bytearray()

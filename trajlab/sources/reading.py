@@ -147,9 +147,7 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
             for piece in chunks(stream, compression, problems, step):
                 size += len(piece)
                 if size > MAX_DOCUMENT_BYTES:
-                    problems.append(
-                        Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read")
-                    )
+                    problems.append(Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read"))
                     return b""
                 pieces.append(piece)
     except OSError as error:

@@ -34,9 +34,7 @@ def as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UsageError(
-            name, f"values that are no numbers ({error})", "numbers, NaN = not observed"
-        ) from error
+        raise UsageError(name, f"values that are no numbers ({error})", "numbers, NaN = not observed") from error
     if array.ndim != 1:
         raise UsageError(name, f"array of shape {array.shape}", "one dimension, a value per row")
     if np.isinf(array).any():
@@ -91,9 +89,7 @@ def observe(values: FloatArray, clusters: npt.ArrayLike | None) -> Observed:
         return Observed(kept, None, len(kept), missing)
     labels: npt.NDArray[Any] = np.asarray(clusters)
     if labels.shape != values.shape:
-        raise UsageError(
-            "clusters", f"array of shape {labels.shape}", f"one label for each of {len(values)} rows"
-        )
+        raise UsageError("clusters", f"array of shape {labels.shape}", f"one label for each of {len(values)} rows")
     codes, count = encode(labels[seen], len(kept))
     return Observed(kept, codes if count < len(kept) else None, count, missing)
 

@@ -95,9 +95,7 @@ def krippendorff_alpha(
         return not_observed(missing)
     counts = np.stack([(codes == label).sum(axis=1) for label in range(labels)], axis=1).astype(np.float64)
     weights = 1.0 / (counts.sum(axis=1) - 1.0)
-    cells = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(labels)) * weights[
-        :, None, None
-    ]
+    cells = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(labels)) * weights[:, None, None]
     flat, count = _per_cluster(cells.reshape(len(codes), -1), clusters, paired)
     return _estimate(flat, _alpha, None, float(len(codes)), missing, count, rng, draws, confidence)
 

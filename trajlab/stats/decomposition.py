@@ -54,9 +54,7 @@ def decompose(
     """
     first, second = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
-        raise UsageError(
-            "decompose", f"shapes {first.shape} and {second.shape}", "(rows, components) in both"
-        )
+        raise UsageError("decompose", f"shapes {first.shape} and {second.shape}", "(rows, components) in both")
     if (totals_before is None) != (totals_after is None):
         raise UsageError("decompose", "totals of one side only", "both or none")
     factors = np.ones(first.shape[1]) if weights is None else np.asarray(weights, np.float64)
@@ -68,9 +66,7 @@ def decompose(
         return None
     deltas = (other.mean(axis=0) - one.mean(axis=0)) * factors
     total = float(deltas.sum())
-    logged = (
-        None if one_total is None or other_total is None else float(other_total.mean() - one_total.mean())
-    )
+    logged = None if one_total is None or other_total is None else float(other_total.mean() - one_total.mean())
     tiny = 1e-12 * max(1.0, float(np.abs(deltas).max(initial=0.0)))
     return Decomposition(
         deltas=[float(delta) for delta in deltas],

@@ -70,9 +70,7 @@ def difference(
     clusters = _clusters_of_arms(one, other)
     if clusters is not None and low is not None:
         method += ", clustered by task" + (" shared by the arms" if shared_clusters else "")
-    return Estimate(
-        value, low, high, None, _sum(one.denominator, other.denominator), method, clusters, missing
-    )
+    return Estimate(value, low, high, None, _sum(one.denominator, other.denominator), method, clusters, missing)
 
 
 def _sum(one: float | None, other: float | None) -> float:
@@ -82,9 +80,7 @@ def _sum(one: float | None, other: float | None) -> float:
 def _clusters_of_arms(one: Estimate, other: Estimate) -> int | None:
     if one.clusters is None and other.clusters is None:
         return None
-    return int(
-        sum(arm.clusters if arm.clusters is not None else arm.denominator or 0 for arm in (one, other))
-    )
+    return int(sum(arm.clusters if arm.clusters is not None else arm.denominator or 0 for arm in (one, other)))
 
 
 def _combine(one: Estimate, other: Estimate, correlation: float) -> tuple[float | None, float | None]:
@@ -108,9 +104,7 @@ def _arm(values: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tuple[FloatAr
     array = as_floats(values, "values")
     labels: npt.NDArray[Any] = np.arange(len(array)) if clusters is None else np.asarray(clusters)
     if labels.shape != array.shape:
-        raise UsageError(
-            "clusters", f"array of shape {labels.shape}", f"one label for each of {len(array)} rows"
-        )
+        raise UsageError("clusters", f"array of shape {labels.shape}", f"one label for each of {len(array)} rows")
     seen = ~np.isnan(array)
     return array[seen], labels[seen]
 

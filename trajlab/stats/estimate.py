@@ -38,8 +38,7 @@ class Estimate(msgspec.Struct, frozen=True):
         text = _number(self.value * scale, digits) + (" %" if is_share else "")
         if self.low is not None or self.high is not None:
             low, high = (
-                "not bounded" if end is None else _number(end * scale, digits)
-                for end in (self.low, self.high)
+                "not bounded" if end is None else _number(end * scale, digits) for end in (self.low, self.high)
             )
             text += f" [{low}, {high}]"
         if self.denominator is not None:

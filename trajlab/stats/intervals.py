@@ -57,9 +57,7 @@ def score_interval(share: float, n: float, quantile: float) -> tuple[float, floa
     return min(low, share), max(high, share)
 
 
-def proportion(
-    success: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidence: float = 0.95
-) -> Estimate:
+def proportion(success: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidence: float = 0.95) -> Estimate:
     """Share of successes, with Wilson's interval; clustered where clusters have several members.
 
     With clusters the interval is Wilson's with the effective sample size n / design effect and a
@@ -184,9 +182,7 @@ def ratio(
     """
     tops, bottoms = as_floats(numerator, "numerator"), as_floats(denominator, "denominator")
     if tops.shape != bottoms.shape:
-        raise UsageError(
-            "ratio", f"{len(tops)} numerators, {len(bottoms)} denominators", "one of each per row"
-        )
+        raise UsageError("ratio", f"{len(tops)} numerators, {len(bottoms)} denominators", "one of each per row")
     rows = observe(np.where(np.isnan(bottoms), np.nan, tops), clusters)
     bottoms = bottoms[~(np.isnan(tops) | np.isnan(bottoms))]
     if len(bottoms) and bottoms.min() < 0:
@@ -219,17 +215,11 @@ def _ratio_of_clusters(
     else:
         variance = linearised_variance(value, numerators, denominators)
         low, high = t_interval(value, variance, degrees_of_freedom(denominators), confidence)
-        method = (
-            f"t, linearised ratio{by_task}"
-            if variance > 0
-            else f"no variation among {count} units: no interval"
-        )
+        method = f"t, linearised ratio{by_task}" if variance > 0 else f"no variation among {count} units: no interval"
     return Estimate(value, low, high, total, n, method, rows.groups if clustered else None, rows.missing)
 
 
-def t_interval(
-    value: float, variance: float, df: float, confidence: float
-) -> tuple[float, float] | tuple[None, None]:
+def t_interval(value: float, variance: float, df: float, confidence: float) -> tuple[float, float] | tuple[None, None]:
     """Value ± t · √variance; no interval where the variance is 0, for a width of 0 would claim too much."""
     if variance <= 0:
         return None, None

@@ -12,9 +12,7 @@ from trajlab.stats.estimate import NOT_OBSERVED, Estimate
 from trajlab.stats.intervals import clustered_score_interval, score_interval
 
 
-def pass_at_k(
-    successes: npt.ArrayLike, attempts: npt.ArrayLike, k: int, confidence: float = 0.95
-) -> Estimate:
+def pass_at_k(successes: npt.ArrayLike, attempts: npt.ArrayLike, k: int, confidence: float = 0.95) -> Estimate:
     """Chance that at least one of k attempts succeeds: mean over tasks of 1 − C(n − c, k) / C(n, k).
 
     The interval is over tasks: Wilson's on the effective sample size that the spread between tasks gives
@@ -41,9 +39,7 @@ def pass_at_k(
     return _over_tasks(1.0 - _choose_ratio(tried - solved, tried, k), tried, k, missing, confidence)
 
 
-def pass_hat_k(
-    successes: npt.ArrayLike, attempts: npt.ArrayLike, k: int, confidence: float = 0.95
-) -> Estimate:
+def pass_hat_k(successes: npt.ArrayLike, attempts: npt.ArrayLike, k: int, confidence: float = 0.95) -> Estimate:
     """Chance that all of k attempts succeed (pass^k): mean over tasks of C(c, k) / C(n, k).
 
     Interval, arguments, missing tasks and errors as for `pass_at_k`.

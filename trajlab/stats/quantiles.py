@@ -71,9 +71,7 @@ def quantile(
     return Estimate(value, low, high, None, float(n), method, count, rows.missing)
 
 
-def median(
-    values: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidence: float = 0.95
-) -> Estimate:
+def median(values: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidence: float = 0.95) -> Estimate:
     """The median with an order-statistic interval: `quantile` at 0.5."""
     return quantile(values, 0.5, clusters, confidence)
 

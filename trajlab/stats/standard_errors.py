@@ -24,9 +24,7 @@ def standard_error(values: npt.ArrayLike) -> float | None:
     return None if n < 2 else float(rows.values.std(ddof=1)) / math.sqrt(n)
 
 
-def clustered_standard_error(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, corrected: bool = True
-) -> float | None:
+def clustered_standard_error(values: npt.ArrayLike, clusters: npt.ArrayLike, corrected: bool = True) -> float | None:
     """Cluster-robust standard error of the mean.
 
     Args:

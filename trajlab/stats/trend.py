@@ -16,9 +16,7 @@ MOST_POINTS = 2000
 """All pairs are looked at; of a longer series the means of as many blocks are taken, and said so."""
 
 
-def theil_sen(
-    values: npt.ArrayLike, steps: npt.ArrayLike | None = None, confidence: float = 0.95
-) -> Estimate:
+def theil_sen(values: npt.ArrayLike, steps: npt.ArrayLike | None = None, confidence: float = 0.95) -> Estimate:
     """Median of the slopes between all pairs of points, with Sen's rank interval.
 
     Args:

@@ -1,0 +1,120 @@
+"""What checks look at: measured estimates and the state of the reading, gathered once."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from trajlab.corpus.corpus import Corpus
+from trajlab.errors import UsageError
+from trajlab.measures.compute import Measured
+from trajlab.measures.frame import Trajectories
+from trajlab.measures.groups import Groups
+from trajlab.measures.quadrants import Quadrants
+from trajlab.stats import Estimate
+
+LOST = frozenset(
+    {
+        "unreadable", "unreadable_record", "no_messages", "wrong_type", "truncated", "truncated_archive", "not_json",
+        "record_too_large", "expansion_limit", "document_too_large", "ambiguous_format", "empty_file",
+    }
+)  # fmt: skip
+"""Problem codes that mean a record or a file was lost; the others were read, cleaned or only not reconciled."""
+
+
+class Reading(msgspec.Struct):
+    """How the reading went, for one run or all."""
+
+    trajectories: int
+    """Read, those set aside included."""
+    lost: int
+    """Problem rows that mean something was lost."""
+    problems: dict[str, int]
+    reconcilable: int
+    reconciled: int
+    unrecognised: int
+    """Data files that no reader claims."""
+    files: dict[str, int]
+    """Files read, by format."""
+    bytes: int
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the records seen that were read; ``None`` where none was seen."""
+        seen = self.trajectories + self.lost
+        return self.trajectories / seen if seen else None
+
+
+class Facts(msgspec.Struct):
+    """All that the checks of an audit may look at."""
+
+    trajectories: Trajectories
+    measured: dict[str, Estimate]
+    """Whole-population estimates by measure."""
+    groups: Groups | None
+    quadrants: list[Quadrants]
+    reading: Reading
+    thresholds: dict[str, dict[str, Any]]
+
+    def line(self, name: str, kind: str) -> float | None:
+        """A threshold; ``None`` where there is none of that kind."""
+        value = self.thresholds[name].get(kind)
+        return float(value) if value is not None else None
+
+
+def whole(measured: list[Measured]) -> dict[str, Estimate]:
+    """Whole-population estimates by name."""
+    return {item.name: item.estimate for item in measured if item.group is None}
+
+
+def read_state(corpus: Corpus, run: str | None) -> Reading:
+    """State of the reading; problems before a run was known count for every run."""
+    problems = corpus.problems.collect()
+    sources = corpus.sources.collect()
+    trajectories = corpus.trajectories.select("run", "logged_steps", "n_steps").collect()
+    if run is not None:
+        problems = problems.filter((pl.col("run") == run) | pl.col("run").is_null())
+        of_run = (pl.col("run") == run) | pl.col("trajectories").eq(0)
+        sources = sources.filter(of_run | (pl.col("role") != "log"))
+        trajectories = trajectories.filter(pl.col("run") == run)
+    codes = problems.group_by("code").len().sort("code")
+    counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))
+    stated = trajectories.filter(pl.col("logged_steps").is_not_null())
+    read = sources.filter(pl.col("role").is_in(["log", "companion"]))
+    formats = read.group_by("format").len().sort("format")
+    return Reading(
+        trajectories=trajectories.height,
+        lost=sum(n for code, n in counts.items() if code in LOST),
+        problems=counts,
+        reconcilable=stated.height,
+        reconciled=stated.filter(pl.col("logged_steps") == pl.col("n_steps")).height,
+        unrecognised=counts.get("unrecognised", 0),
+        files=dict(zip(formats["format"].to_list(), formats["len"].to_list(), strict=True)),
+        bytes=int(read["bytes"].sum()),
+    )
+
+
+@lru_cache(maxsize=1)
+def _shipped_thresholds() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("trajlab.checks").joinpath("thresholds.toml").read_text("utf-8"))
+
+
+def thresholds(overrides: dict[str, float] | None = None) -> dict[str, dict[str, Any]]:
+    """Shipped thresholds, with overrides such as ``{"truncation.warn": 0.1}``.
+
+    Raises:
+        UsageError: An override names no threshold.
+    """
+    lines = {name: dict(values) for name, values in _shipped_thresholds().items()}
+    for key, value in (overrides or {}).items():
+        name, _, kind = key.rpartition(".")
+        if kind not in lines.get(name, {}) or kind == "source":
+            known = ", ".join(f"{n}.{k}" for n, v in lines.items() for k in v if k != "source")
+            raise UsageError("thresholds", repr(key), f"one of {known}", "Correct the name")
+        lines[name][kind] = float(value)
+    return lines

@@ -1,0 +1,146 @@
+"""The trajectories a measure speaks of: one run, set-aside rows left out, each in its period."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from trajlab.behavior.termination import ERRORS
+from trajlab.corpus.corpus import Corpus
+from trajlab.errors import UsageError
+
+WHOLE = "all"
+"""Name of the period where a run is not divided."""
+
+
+class Population(msgspec.Struct, frozen=True):
+    """Which trajectories, and in which periods."""
+
+    run: str | None = None
+    by: str = "epoch"
+    """``epoch``, ``quarter`` or ``steps:N``."""
+    epoch: int | None = None
+    """Only this epoch; ``None``: all."""
+    steps_per_epoch: int | None = None
+    epoch_boundaries: tuple[int, ...] = ()
+    """First training step of each epoch after the first."""
+    correct_threshold: float | None = None
+    """Where the log records no verdict: correct is a reward of at least this."""
+    reward_threshold: float | None = None
+    """A training reward strictly above this is high (reward by outcome)."""
+    answer_component: str | None = None
+    tool_component: str | None = None
+    include_errors: bool = False
+    """Keep the three error classes in behaviour rates."""
+
+
+class Trajectories(msgspec.Struct):
+    """The rows of a population, with what was left out."""
+
+    population: Population
+    frame: pl.DataFrame
+    """Current trajectories, with ``period`` (null: cannot be placed), ``is_error`` and ``cluster``."""
+    set_aside: int
+    """Superseded or duplicate."""
+    unplaced: int
+    """Without a period although others have one."""
+    periods: list[str]
+    """Names of the periods in order."""
+    threshold_used: bool
+    """``correct`` comes, where no verdict is recorded, from the stated threshold."""
+
+
+def select(corpus: Corpus, population: Population) -> Trajectories:
+    """Collect a population.
+
+    Raises:
+        UsageError: The run is not there, or the epoch cannot be told.
+    """
+    frame = corpus.trajectories.collect()
+    if population.run is not None:
+        frame = frame.filter(pl.col("run") == population.run)
+        if frame.is_empty():
+            found = ", ".join(corpus.runs)
+            raise UsageError("run", f"no run {population.run!r}", f"one of {found}", "Name one of them")
+    aside = frame["superseded"] | frame["duplicate"]
+    current = frame.filter(~aside)
+    current, threshold_used = _with_threshold(current, population.correct_threshold)
+    current = current.with_columns(
+        _period(current, population),
+        is_error=pl.col("termination").is_in(ERRORS).fill_null(value=False),
+    )
+    current = _only_epoch(current, population)
+    task = pl.coalesce("task_id", "trajectory_id")
+    current = current.with_columns(cluster=task.rank("dense").cast(pl.Int64) - 1)
+    names = current.select("period", "period_order").unique().drop_nulls().sort("period_order")["period"].to_list()
+    unplaced = current["period"].null_count() if names else 0
+    if not names:
+        current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
+    return Trajectories(population, current, int(aside.sum()), unplaced, names, threshold_used)
+
+
+def _with_threshold(frame: pl.DataFrame, threshold: float | None) -> tuple[pl.DataFrame, bool]:
+    if threshold is None:
+        return frame, False
+    stated = pl.col("reward") >= threshold
+    filled = frame.with_columns(correct=pl.coalesce("correct", stated))
+    used = filled["correct"].null_count() < frame["correct"].null_count()
+    return filled, used
+
+
+def epoch_of(population: Population, first_step: int | None, last_step: int | None) -> pl.Expr:
+    """Epoch of a trajectory: explicit boundaries, else as logged, else by steps per epoch (DEFINITIONS)."""
+    step = pl.col("train_step")
+    if population.epoch_boundaries:
+        bounds = sorted(population.epoch_boundaries)
+        return pl.sum_horizontal([(step >= bound).cast(pl.Int64) for bound in bounds]).alias("epoch")
+    logged = pl.col("epoch")
+    if population.steps_per_epoch and first_step is not None and last_step is not None:
+        last = max((last_step - first_step + 1) // population.steps_per_epoch - 1, 0)
+        counted = pl.min_horizontal((step - first_step) // population.steps_per_epoch, pl.lit(last))
+        return pl.coalesce(logged, counted)
+    return logged
+
+
+def _period(frame: pl.DataFrame, population: Population) -> list[pl.Expr]:
+    steps = frame["train_step"].drop_nulls()
+    first, last = (int(steps.min()), int(steps.max())) if len(steps) else (None, None)  # type: ignore[arg-type]
+    step = pl.col("train_step")
+    if population.by == "epoch":
+        order = epoch_of(population, first, last)
+        name = pl.format("epoch {}", order)
+    elif first is None or last is None:
+        order, name = pl.lit(None, pl.Int64), pl.lit(None, pl.String)
+    elif population.by == "quarter":
+        span = last - first + 1
+        order = pl.min_horizontal((step - first) * 4 // span, pl.lit(3))
+        name = pl.format("quarter {}", order + 1)
+    elif population.by.startswith("steps:") and population.by[6:].isdigit() and int(population.by[6:]) > 0:
+        size = int(population.by[6:])
+        order = (step - first) // size
+        name = pl.format("steps {} to {}", first + order * size, first + order * size + size - 1)
+    else:
+        raise UsageError("by", repr(population.by), "epoch, quarter or steps:N", "For example --by steps:20")
+    return [order.alias("period_order"), pl.when(order.is_not_null()).then(name).alias("period")]
+
+
+def _only_epoch(frame: pl.DataFrame, population: Population) -> pl.DataFrame:
+    if population.epoch is None:
+        return frame
+    if population.by != "epoch":
+        raise UsageError("epoch", f"an epoch with --by {population.by}", "--by epoch", "Leave one of the two out")
+    wanted = frame.filter(pl.col("period_order") == population.epoch)
+    if wanted.is_empty():
+        known = frame["period_order"].drop_nulls().unique().sort().to_list()
+        found = f"no epoch {population.epoch}" + (
+            f", only {', '.join(map(str, known))}" if known else " (none is logged)"
+        )
+        raise UsageError("epoch", found, "", "Give steps_per_epoch or epoch_boundaries where the log has no epoch")
+    return wanted
+
+
+def column(frame: pl.DataFrame, expression: pl.Expr) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Values of an expression as floats; null becomes NaN."""
+    values = frame.select(expression.cast(pl.Float64)).to_series()
+    return values.fill_null(float("nan")).to_numpy()
