@@ -1,1 +1,1 @@
-
+"""Notebooks run, pages, tables and figures written."""
