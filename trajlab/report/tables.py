@@ -241,7 +241,8 @@ def _whisker(estimate: EstimateLike, scale: tuple[float, float]) -> str:
         line = f'<path class="w" d="M{start} 5H{end}"/>'
     zero = f'<path class="z" d="M{at(0)} 1V9"/>' if low < 0 else ""
     dot = f'<circle cx="{at(estimate.value or 0.0)}" cy="5" r="3"/>'
-    return f'<svg class="bar" viewBox="-4 0 108 10" aria-hidden="true"><path class="t" d="M0 5H100"/>{zero}{line}{dot}</svg>'
+    track = '<path class="t" d="M0 5H100"/>'
+    return f'<svg class="bar" viewBox="-4 0 108 10" aria-hidden="true">{track}{zero}{line}{dot}</svg>'
 
 
 def _is_numeric(cells: Iterable[object]) -> bool:
