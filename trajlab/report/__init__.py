@@ -1,1 +1,1 @@
-"""Notebook runner, pages, tables, figures and machine-readable results."""
+"""Notebooks run, pages, tables and figures written."""

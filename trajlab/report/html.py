@@ -1,0 +1,272 @@
+"""Pages: one file, no script, no reference to anything outside it, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trajlab.errors import NotebookError
+from trajlab.report.record import RunRecord
+from trajlab.report.result import Result, write_atomically
+from trajlab.report.tables import badge, details, excerpt, facts, plain_table
+from trajlab.report.text import Html, escape, join
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+_TEMPLATE = Path(__file__).with_name("template")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'"
+_SHOWN = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]
+_STREAM_LIMIT = 20_000
+_ANSI = re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")
+
+RUN_TONES = {
+    "passed": "ok",
+    "failed": "alarm",
+    "inconclusive": "warn",
+    "error": "alarm",
+    "infrastructure": "alarm",
+    "interrupted": "unobserved",
+    "running": "unobserved",
+}
+"""Colour class of a run's status."""
+
+
+def export_html(
+    notebook: NotebookNode, record: RunRecord, path: Path, result: Result | None = None, language: str = "en"
+) -> None:
+    """Write the report of an executed notebook: prose and outputs, without code.
+
+    Wall-clock times are left to ``run.json`` and the index, so that the same inputs give the same bytes.
+
+    Args:
+        notebook: The executed notebook; it is not changed.
+        record: The run; its title, status, gates and parameters are shown.
+        path: The file to write.
+        result: Its gates are listed at the end.
+        language: Language of the page, BCP 47.
+
+    Raises:
+        NotebookError: if an output holds a script, a form or a reference to anything outside the file.
+    """
+    body = Html(_render(notebook))
+    inspection = Inspection()
+    inspection.feed(body)
+    inspection.close()
+    if inspection.offences:
+        found = "; ".join(inspection.offences[:3])
+        raise NotebookError(path.name, found, "a page that needs nothing outside itself", "Show it as text.")
+    content = page(
+        record.title,
+        body,
+        header=_header(record),
+        contents=inspection.headings,
+        footer=_footer(record, result),
+        language=language,
+    )
+    write_atomically(path, content.encode("utf-8"))
+
+
+def page(
+    title: str,
+    body: Html,
+    *,
+    header: Html,
+    footer: Html | str = "",
+    contents: Mapping[str, str] | None = None,
+    language: str = "en",
+) -> str:
+    """A whole page around safe parts.
+
+    Args:
+        title: Title of the window.
+        body: The main part.
+        header: What stands above it.
+        footer: What stands below it.
+        contents: Heading by anchor, for the table of contents; none for fewer than three.
+        language: Language of the page.
+    """
+    style = (_TEMPLATE / "style.css").read_text(encoding="utf-8")
+    entries = contents or {}
+    nav, wide = "", ""
+    if len(entries) >= 3:
+        items = "".join(
+            f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
+        )
+        nav, wide = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
+    return f"""<!DOCTYPE html>
+<html lang="{escape(language)}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header class="top{wide}">
+{header}
+</header>
+<div class="page{wide}">
+{nav}
+<main>
+{body}
+</main>
+</div>
+<footer class="bottom{wide}">
+{escape(footer)}
+</footer>
+</body>
+</html>
+"""
+
+
+class Inspection(HTMLParser):
+    """Goes through HTML once: second-level headings by anchor, and what a report must not hold."""
+
+    _FORBIDDEN = frozenset(("script", "iframe", "object", "embed", "link", "base", "form", "meta", "frame"))
+    _REFERENCES = frozenset(
+        ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background")
+    )
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.headings: dict[str, str] = {}
+        self.offences: list[str] = []
+        self._anchor: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note anchors, forbidden elements, event handlers and references out of the file."""
+        if tag in self._FORBIDDEN:
+            self.offences.append(f"<{tag}>")
+        for name, value in attrs:
+            target = (value or "").strip()
+            outside = name in self._REFERENCES and not target.startswith(("#", "data:image/"))
+            if outside or name.startswith("on") or (name == "style" and _refers_outside(target)):
+                self.offences.append(f'<{tag} {name}="{target[:80]}">')
+        anchor = dict(attrs).get("id")
+        if tag == "h2" and anchor:
+            self._anchor = anchor
+            self.headings[anchor] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        """A heading ends."""
+        if tag == "h2":
+            self._anchor = None
+
+    def handle_data(self, data: str) -> None:
+        """Text of a heading."""
+        if self._anchor is not None:
+            self.headings[self._anchor] += data
+
+
+def _refers_outside(style: str) -> bool:
+    targets = re.findall(r"url\(\s*[\"']?([^)\s\"']{0,80})", style, flags=re.IGNORECASE)
+    return "@import" in style or any(not target.startswith(("#", "data:image/")) for target in targets)
+
+
+def _render(notebook: NotebookNode) -> str:
+    from nbconvert.exporters.html import HTMLExporter
+    from nbconvert.exporters.templateexporter import TemplateExporter
+    from traitlets.config import Config
+
+    config = Config()
+    config.NbConvertBase.display_data_priority = _SHOWN
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        config=config,
+        template_name="report",
+        extra_template_basedirs=[str(_TEMPLATE)],
+        exclude_input=True,
+        exclude_anchor_links=True,
+        filters={"shown": _shown, "line": escape},
+    )
+    # HTMLExporter.from_notebook_node parses and rewrites all of the page only to add default alt texts.
+    resources = exporter._init_resources({})  # type: ignore[no-untyped-call]
+    text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook), resources)
+    return str(text)
+
+
+def _shown(text: str) -> Html:
+    return excerpt(_ANSI.sub("", text).rstrip(), _STREAM_LIMIT)
+
+
+def _prepared(notebook: NotebookNode) -> NotebookNode:
+    """A copy without widget state, and without the first heading: the page has its title."""
+    copy = type(notebook)(notebook)
+    copy.metadata = type(notebook)(
+        {key: value for key, value in notebook.metadata.items() if key != "widgets"}
+    )
+    copy.cells = [type(notebook)(cell) for cell in notebook.cells]
+    for cell in copy.cells:
+        if cell.cell_type == "markdown":
+            first, _, rest = cell.source.lstrip().partition("\n")
+            if first.startswith("# "):
+                cell.source = rest
+            break
+    return copy
+
+
+def _header(record: RunRecord) -> Html:
+    """Title, verdict, run and period: all from the record, nothing from the clock."""
+    shown = {
+        "run": record.run,
+        "period": record.period,
+        "trajectories": None if record.trajectories is None else f"{record.trajectories:,}",
+        "data read": record.data_read,
+        "data": record.data_fingerprint[:12],
+    }
+    items = join(
+        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
+        for name, value in shown.items()
+        if value
+    )
+    message = f" <span>{escape(record.message)}</span>" if record.message else ""
+    return Html(
+        f'<p class="kicker">trajlab · {escape(record.notebook)}</p>\n<h1>{escape(record.title)}</h1>\n'
+        f'<p class="verdict">{badge(RUN_TONES[record.status], record.status)}{message}</p>\n'
+        f'<dl class="meta">{items}</dl>'
+    )
+
+
+def _footer(record: RunRecord, result: Result | None) -> Html:
+    parameters = {name: json.dumps(value, ensure_ascii=False) for name, value in record.parameters.items()}
+    software = {name: version for name, version in record.versions.items() if name != "platform"}
+    parts = []
+    if result is not None and result.gates:
+        rows = [
+            {
+                "gate": gate.name,
+                "status": badge(_GATE_TONES[gate.status], gate.status.replace("_", " ")),
+                "value": gate.value,
+                "n": gate.n,
+                "limit": " ".join(
+                    filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])
+                ),
+                "message": gate.message,
+            }
+            for gate in result.gates
+        ]
+        parts.append(details("Gates", plain_table(rows), note=str(len(rows))))
+    parts.append(details("Parameters", facts(parameters), note=str(len(parameters))))
+    parts.append(
+        details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint}))
+    )
+    return join(parts, "\n")
+
+
+_GATE_TONES = {
+    "passed": "ok",
+    "failed": "alarm",
+    "inconclusive": "warn",
+    "not_applicable": "not_applicable",
+}
+
+
+def _limit(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
