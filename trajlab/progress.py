@@ -11,9 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def progress(
-    iterable: Iterable[T], total: int | None = None, unit: str = "it", description: str = ""
-) -> Iterator[T]:
+def progress(iterable: Iterable[T], total: int | None = None, unit: str = "it", description: str = "") -> Iterator[T]:
     """The items of ``iterable``, with a bar on standard error where someone can see it move.
 
     Silent under ``TRAJLAB_BATCH=1`` (``tqdm.auto`` leaves a frozen bar in a report, and ignores

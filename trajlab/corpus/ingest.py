@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,6 +33,7 @@ def ingest_into(
     jobs: int | None = None,
     keep_texts: bool = True,
     engine: Engine | None = None,
+    leave_out: Path | None = None,
 ) -> Manifest:
     """Make the corpus in ``folder`` hold what ``sources`` hold now.
 
@@ -43,6 +44,7 @@ def ingest_into(
         jobs: Processes; ``None``: as many as pay.
         keep_texts: Whether to keep messages, arguments and outputs.
         engine: Where units are read; ``None``: in local processes.
+        leave_out: A folder below the sources that holds our own output.
 
     Raises:
         UsageError: Nothing to read.
@@ -51,7 +53,8 @@ def ingest_into(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            return _ingest(folder, sources, run, jobs, keep_texts, engine)
+            files, problems = _find(sources, leave_out)
+            return _ingest(folder, files, problems, Options(tuple(map(str, sources)), run, jobs, keep_texts, engine))
     except OSError as error:
         raise _infrastructure(folder, error) from error
 
@@ -66,30 +69,41 @@ def _infrastructure(folder: Path, error: OSError) -> InfrastructureError:
     )
 
 
+class Options(msgspec.Struct, frozen=True):
+    """How an ingest was asked for."""
+
+    sources: tuple[str, ...]
+    run: str | None
+    jobs: int | None
+    keep_texts: bool
+    engine: Engine | None
+
+
+def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[SourceFile], list[tuple[str, Problem]]]:
+    found = discover(sources)
+    own = None if leave_out is None else leave_out.resolve()
+    files = [file for file in found.files if own is None or not Path(file.path).resolve().is_relative_to(own)]
+    if not files and not found.problems:
+        raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
+    return files, found.problems
+
+
 def _ingest(
-    folder: Path,
-    sources: Sequence[str | Path],
-    run: str | None,
-    jobs: int | None,
-    keep_texts: bool,
-    engine: Engine | None,
+    folder: Path, files: Sequence[SourceFile], problems: Sequence[tuple[str, Problem]], options: Options
 ) -> Manifest:
     before = load_manifest(folder)
-    found = discover(sources)
-    if not found.files and not found.problems:
-        raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
-    claims = _claims(found.files, before, run)
+    claims = _claims(files, before, options.run)
     logs = [item for item in claims if item.role == "log"]
     if not logs:
-        raise _nothing_to_read(sources, claims)
-    units = _plan(logs, before, folder, forced_run=run is not None, keep_texts=keep_texts)
-    manifest = Manifest(claims=claims, units=units, problems=_found_problems(found.problems, claims))
+        raise _nothing_to_read(options.sources, claims)
+    units = _plan(logs, before, folder, forced_run=options.run is not None, keep_texts=options.keep_texts)
+    manifest = Manifest(claims=claims, units=units, problems=_found_problems(problems, claims))
     key = assembly_key(manifest)
     pending = [unit for unit in units if not (folder / PARTS / unit.key / SUMMARY).is_file()]
     if before is not None and before.complete and not pending and before.assembled_from == key:
         return before
     save_manifest(folder, manifest)
-    _read_pending(folder, pending, jobs, engine)
+    _read_pending(folder, pending, options)
     assemble(folder, manifest)
     manifest.assembled_from, manifest.complete = key, True
     save_manifest(folder, manifest)
@@ -200,14 +214,16 @@ def _slice_unchanged(unit: Unit, folder: Path) -> bool:
     return summary.slice_digest is not None and summary.slice_digest == slice_digest(unit)
 
 
-def _read_pending(folder: Path, pending: Sequence[Unit], jobs: int | None, engine: Engine | None) -> None:
+def _read_pending(folder: Path, pending: Sequence[Unit], options: Options) -> None:
     if not pending:
         return
     total = sum(unit.bytes for unit in pending)
     tasks = [UnitTask(unit, str(folder)) for unit in sorted(pending, key=lambda u: (-u.bytes, u.key))]
-    workers = choose_jobs(jobs, total, len(tasks))
-    run: Callable[..., object] = engine if engine is not None else lambda f, t: map_units(f, t, workers)
-    for _ in progress(run(read_unit, tasks), total=len(tasks), unit="unit", description="reading"):  # type: ignore[call-overload]
+    if options.engine is not None:
+        done = options.engine(read_unit, tasks)
+    else:
+        done = map_units(read_unit, tasks, choose_jobs(options.jobs, total, len(tasks)))
+    for _ in progress(done, total=len(tasks), unit="unit", description="reading"):
         pass
 
 

@@ -94,9 +94,7 @@ def page(
     entries = contents or {}
     nav, wide = "", ""
     if len(entries) >= 3:
-        items = "".join(
-            f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
-        )
+        items = "".join(f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items())
         nav, wide = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
     return f"""<!DOCTYPE html>
 <html lang="{escape(language)}">
@@ -199,9 +197,7 @@ def _shown(text: str) -> Html:
 def _prepared(notebook: NotebookNode) -> NotebookNode:
     """A copy without widget state, and without the first heading: the page has its title."""
     copy = type(notebook)(notebook)
-    copy.metadata = type(notebook)(
-        {key: value for key, value in notebook.metadata.items() if key != "widgets"}
-    )
+    copy.metadata = type(notebook)({key: value for key, value in notebook.metadata.items() if key != "widgets"})
     copy.cells = [type(notebook)(cell) for cell in notebook.cells]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
@@ -222,9 +218,7 @@ def _header(record: RunRecord) -> Html:
         "data": record.data_fingerprint[:12],
     }
     items = join(
-        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
-        for name, value in shown.items()
-        if value
+        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>") for name, value in shown.items() if value
     )
     message = f" <span>{escape(record.message)}</span>" if record.message else ""
     return Html(
@@ -245,18 +239,14 @@ def _footer(record: RunRecord, result: Result | None) -> Html:
                 "status": badge(_GATE_TONES[gate.status], gate.status.replace("_", " ")),
                 "value": gate.value,
                 "n": gate.n,
-                "limit": " ".join(
-                    filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])
-                ),
+                "limit": " ".join(filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])),
                 "message": gate.message,
             }
             for gate in result.gates
         ]
         parts.append(details("Gates", plain_table(rows), note=str(len(rows))))
     parts.append(details("Parameters", facts(parameters), note=str(len(parameters))))
-    parts.append(
-        details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint}))
-    )
+    parts.append(details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint})))
     return join(parts, "\n")
 
 

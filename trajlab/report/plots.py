@@ -207,12 +207,9 @@ def stacked_shares(
                               color=BACKGROUND, size=11)  # fmt: skip
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
-        _stacked_axes(
-            axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
-        )
+        _stacked_axes(axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())])
         shown = (
-            f"{label(text)}: "
-            + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
+            f"{label(text)}: " + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
             for row, text in enumerate(labels)
         )
         return inline(figure, title, alt or ". ".join(shown), caption)

@@ -225,9 +225,7 @@ def write_result(result: Result, folder: Path | str | None = None) -> Path:
     target = Path(folder if folder is not None else os.environ.get("TRAJLAB_RUN_DIR", ".")) / RESULT_FILE
     plain = msgspec.to_builtins(result)
     refuse_not_finite(plain, RESULT_FILE)
-    write_atomically(
-        target, msgspec.json.format(msgspec.json.encode(plain, order="sorted"), indent=1) + b"\n"
-    )
+    write_atomically(target, msgspec.json.format(msgspec.json.encode(plain, order="sorted"), indent=1) + b"\n")
     return target
 
 

@@ -108,9 +108,7 @@ def estimate_table(rows: Rows, columns: Columns, *, caption: str = "", limit: in
     ]
     numeric = [_is_numeric([row.get(column.key) for row in rows]) for column in specifications]
     head = join(
-        Html(
-            f"<th scope=col{' class=num' if right else ''}{_title(column.help)}>{escape(column.heading)}</th>"
-        )
+        Html(f"<th scope=col{' class=num' if right else ''}{_title(column.help)}>{escape(column.heading)}</th>")
         for column, right in zip(specifications, numeric, strict=True)
     )
     return _table(head, body, caption, len(rows) - limit, len(specifications))
@@ -141,8 +139,7 @@ def callout(status: Status, text: object, more: object = "") -> Html:
     """One sentence with its status, in words as well as in colour."""
     rest = f'<p class="more">{escape(more)}</p>' if more else ""
     return Html(
-        f'<div class="callout {escape(status)}"><p>{badge(status, STATUS_WORDS[status])} {escape(text)}</p>'
-        f"{rest}</div>"
+        f'<div class="callout {escape(status)}"><p>{badge(status, STATUS_WORDS[status])} {escape(text)}</p>{rest}</div>'
     )
 
 
@@ -212,9 +209,7 @@ def _text(value: object) -> Html:
     return escape(value)
 
 
-def estimate_cell(
-    estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None
-) -> Html:
+def estimate_cell(estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None) -> Html:
     """An estimate: the number, below it interval and n in small type, and a bar where there is a scale."""
     share = is_share(estimate, unit)
     small = [part for part in (interval(estimate, share), counted(estimate, share)) if part]

@@ -1,0 +1,145 @@
+"""The command line: thin commands over the Python calls; heavy imports only inside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trajlab import __version__
+from trajlab.errors import ExitCode, InfrastructureError, TrajlabError, UsageError
+
+_EXIT_CODES = "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, 4 infrastructure or interrupted."
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)
+@click.version_option(__version__, prog_name="trajlab")
+def cli() -> None:
+    """What did the agents do? Logs of agent runs to tables, audits and reports."""
+
+
+@cli.command()
+def formats() -> None:
+    """List the formats that are read."""
+    from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+
+    for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
+        click.echo(f"{name}: {doc}")
+        for variant, about in log_format(name).VARIANTS.items():
+            click.echo(f"    {variant}: {about.doc}")
+    for name, doc in COMPANIONS.items():
+        click.echo(f"{name} (companion): {doc}")
+        for variant, about in companion_format(name).VARIANTS.items():
+            click.echo(f"    {variant}: {about.doc}")
+
+
+@cli.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.option("-o", "--out", required=True, metavar="CORPUS", help="Corpus folder; made if missing.")
+@click.option("--run", metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+@click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
+def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None, no_text: bool) -> None:
+    """Read logs (folders, globs, files) into a corpus of Parquet tables.
+
+    The corpus then holds what the sources hold now; unchanged inputs are not read again, and an interrupted
+    ingest resumes.
+    """
+    from trajlab.api import ingest as run_ingest
+
+    corpus = run_ingest(*sources, out=out, run=run, jobs=jobs, texts=not no_text)
+    click.echo(str(corpus.summary()))
+    click.echo(f"corpus: {corpus.folder}")
+
+
+@cli.command(epilog=_EXIT_CODES)
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.option("-o", "--out", required=True, metavar="DIR", help="Folder for the reports; made if missing.")
+@click.option("--run", metavar="NAME", help="Only this run of a corpus; for logs, the name of the run.")
+@click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
+@click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the audit notebook.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["alarm", "warn", "never"]),
+    default="alarm",
+    show_default=True,
+    help="Exit with 1 on.",
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+def audit(
+    sources: tuple[str, ...],
+    out: str,
+    run: str | None,
+    by: str,
+    epoch: str,
+    settings: tuple[str, ...],
+    fail_on: Any,
+    jobs: int | None,
+) -> None:
+    """Read logs (or open a corpus) and write an audit of each run."""
+    from trajlab.report.audit import audit as run_audit
+    from trajlab.report.parameters import split_settings
+
+    parameters: dict[str, object] = {"by": by, **split_settings(settings)}
+    if epoch != "all":
+        parameters["epoch"] = epoch
+    result = run_audit(list(sources), out, run=run, fail_on=fail_on, jobs=jobs, **parameters)
+    _tell(result)
+    sys.exit(result.exit_code)
+
+
+@cli.command()
+@click.option("-o", "--out", default="out", show_default=True, metavar="DIR", help="Folder for the reports.")
+def demo(out: str) -> None:
+    """Audit the sample logs that come with trajlab."""
+    from trajlab.report.audit import audit as run_audit
+
+    result = run_audit([samples() / "mini_swe_agent" / "mini-swe-agent-demo", samples() / "verl" / "legacy_run"], out)
+    _tell(result)
+    sys.exit(ExitCode.PASSED if result.exit_code <= ExitCode.GATE_FAILED else result.exit_code)
+
+
+def samples() -> Path:
+    """Folder of the sample logs: in a wheel beside the modules, in a checkout at its top."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_data_samples", package.parent / "data_samples"):
+        if folder.is_dir():
+            return folder
+    raise UsageError("data_samples", "not found", "an installation with its data files", "Install trajlab again")
+
+
+def _tell(result: Any) -> None:
+    for record in result.records:
+        verdict = record.message or record.status
+        click.echo(f"{record.run}: {verdict}  {result.out / record.folder / 'report.html'}")
+    click.echo(f"index: {result.index}")
+
+
+def main() -> None:
+    """Run the command line; every expected error is one line on standard error and a documented exit code."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("trajlab: interrupted. Run the same command again: it resumes", err=True)
+        sys.exit(ExitCode.INFRASTRUCTURE)
+    except TrajlabError as error:
+        click.echo(f"trajlab: {error}", err=True)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        known = InfrastructureError(
+            str(error.filename or "system"), error.strerror or str(error), "", "Check disk and permissions"
+        )
+        click.echo(f"trajlab: {known}", err=True)
+        sys.exit(known.exit_code)
+
+
+if __name__ == "__main__":
+    main()

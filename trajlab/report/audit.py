@@ -1,0 +1,119 @@
+"""``trajlab.audit``: logs or a corpus in, a folder of reports out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from trajlab.corpus.corpus import Corpus
+from trajlab.corpus.ingest import ingest_into
+from trajlab.corpus.manifest import MANIFEST
+from trajlab.errors import ExitCode, UsageError
+from trajlab.progress import progress
+from trajlab.report.index import rebuild_index
+from trajlab.report.parameters import coerce, read_parameters
+from trajlab.report.record import RunRecord
+from trajlab.report.result import FailOn, Result, read_result
+from trajlab.report.runner import find_notebook, run_notebook
+
+NOTEBOOK = "epoch_audit"
+CORPUS_FOLDER = "corpus"
+_OURS = ("corpus", "run")
+
+
+class AuditResult(msgspec.Struct):
+    """What an audit left: one report per run."""
+
+    out: Path
+    corpus: Path
+    records: list[RunRecord]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all runs: infrastructure, then notebook error, then a failed gate."""
+        return ExitCode(max((record.exit_code or 0 for record in self.records), default=0))
+
+    @property
+    def index(self) -> Path:
+        """The page over all runs."""
+        return self.out / "index.html"
+
+    @property
+    def reports(self) -> list[Path]:
+        """The HTML report of each run."""
+        return [self.out / record.folder / "report.html" for record in self.records]
+
+    def results(self) -> list[Result]:
+        """The machine-readable result of each run that left one."""
+        found = (read_result(self.out / record.folder) for record in self.records)
+        return [result for result in found if result is not None]
+
+
+def audit(
+    source: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    run: str | None = None,
+    fail_on: FailOn = "alarm",
+    jobs: int | None = None,
+    **parameters: object,
+) -> AuditResult:
+    """Audit logs: read what is new, then run the audit notebook once per run.
+
+    Args:
+        source: A corpus folder, or folders, globs and files of logs (read into ``out/corpus``).
+        out: Where reports go; each run gets a folder, ``index.html`` lists them.
+        run: Only this run of a corpus; for logs, the name of the run they are.
+        fail_on: What makes the exit code 1: ``alarm``, ``warn`` or ``never``.
+        jobs: Processes for reading; ``None``: as many as pay.
+        **parameters: Parameters of the notebook ``epoch_audit`` (``by``, ``epoch``, ``correct_threshold`` …).
+
+    Raises:
+        UsageError: Nothing to read, or an unknown or wrong parameter; nothing has been written then.
+        InfrastructureError: A full disk, a killed process.
+    """
+    check_parameters(parameters)
+    target = Path(out)
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    corpus = _corpus(sources, target, run, jobs)
+    runs = [run] if run is not None else corpus.runs
+    if run is not None and run not in corpus.runs:
+        raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
+    epoch = parameters.get("epoch")
+    records = [
+        run_notebook(
+            NOTEBOOK,
+            target,
+            {"corpus": str(corpus.folder.resolve()), "run": name, **parameters},
+            title=f"Audit of {name}",
+            run=name,
+            period=None if epoch in (None, "", "none") else f"epoch {epoch}",
+            data_fingerprint=corpus.manifest.assembled_from,
+            fail_on=fail_on,
+        )
+        for name in progress(runs, total=len(runs), unit="run", description="auditing")
+    ]
+    rebuild_index(target)
+    return AuditResult(target, corpus.folder, records)
+
+
+def check_parameters(parameters: dict[str, object]) -> None:
+    """Refuse unknown and wrong parameters before any work.
+
+    Raises:
+        UsageError: Naming the parameter and those there are.
+    """
+    import nbformat
+
+    notebook = nbformat.read(find_notebook(NOTEBOOK), as_version=4)
+    known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
+    coerce(known, parameters)
+
+
+def _corpus(sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None) -> Corpus:
+    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
+        return Corpus(sources[0])
+    folder = out / CORPUS_FOLDER
+    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, leave_out=out))

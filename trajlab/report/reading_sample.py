@@ -1,0 +1,77 @@
+"""The seeded sample of trajectories, folded, for a person to read: log text shown as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from trajlab.report.epoch_audit import EpochAudit
+from trajlab.report.result import Sampled
+from trajlab.report.tables import callout, details, excerpt, facts
+from trajlab.report.text import Html, escape, join
+
+STEPS_SHOWN = 60
+MESSAGE_CHARS = 1500
+OUTPUT_CHARS = 800
+
+
+def sample(audit: EpochAudit) -> Html:
+    """Every sampled trajectory as a folded block: facts, then its turns."""
+    if not audit.sampled:
+        return callout("unobserved", "No trajectory to draw from.")
+    ids = [item.trajectory_id for item in audit.sampled]
+    wanted = pl.col("trajectory_id").is_in(ids)
+    calls = audit.corpus.tool_calls.filter(wanted).collect()
+    texts = audit.corpus.texts.filter(wanted).collect()
+    messages = audit.corpus.messages.filter(wanted & (pl.col("role") == "assistant")).collect()
+    blocks = []
+    for item in audit.sampled:
+        own = pl.col("trajectory_id") == item.trajectory_id
+        body = _turns(calls.filter(own), texts.filter(own), messages.filter(own))
+        blocks.append(details(_title(item), join([_facts(item), body])))
+    intro = f"Drawn at random: {audit.sampled[0].why}; each with probability {audit.sampled[0].probability:.3g}."
+    return join([Html(f'<p class="more">{escape(intro)}</p>'), *blocks], "\n")
+
+
+def _title(item: Sampled) -> str:
+    verdict = {True: "correct", False: "not correct", None: "no verdict"}[item.details.get("correct")]  # type: ignore[index]
+    return f"{item.task_id or item.trajectory_id} · {verdict} · {item.details.get('n_steps')} steps"
+
+
+def _facts(item: Sampled) -> Html:
+    shown: dict[str, object] = {"trajectory": item.trajectory_id}
+    shown.update({name.replace("_", " "): value for name, value in item.details.items()})
+    return facts(shown)
+
+
+def _turns(calls: pl.DataFrame, texts: pl.DataFrame, messages: pl.DataFrame) -> Html:
+    lookup: dict[tuple[str, int], str] = {
+        (kind, number): text for kind, number, text in texts.select("kind", "number", "text").iter_rows()
+    }
+    by_step: dict[int, list[dict[str, Any]]] = {}
+    for call in calls.sort("call").iter_rows(named=True):
+        by_step.setdefault(call["step"], []).append(call)
+    blocks = []
+    for number, step in messages.sort("message").select("message", "step").iter_rows():
+        if step > STEPS_SHOWN:
+            blocks.append(Html(f'<p class="more">{messages.height - STEPS_SHOWN} further steps are not shown.</p>'))
+            break
+        said = lookup.get(("message", number), "")
+        parts = [excerpt(said, MESSAGE_CHARS)] if said else []
+        parts += [_call(call, lookup, said) for call in by_step.get(step, [])]
+        blocks.append(join([Html(f"<h4>step {step}</h4>"), *parts]))
+    if not texts.height:
+        blocks.insert(0, callout("unobserved", "Texts were not kept in this corpus.", "Ingest without --no-text."))
+    return join(blocks)
+
+
+def _call(call: dict[str, Any], lookup: dict[tuple[str, int], str], said: str) -> Html:
+    asked = call["command"] or lookup.get(("arguments", call["call"]), "")
+    came = lookup.get(("output", call["call"]), "")
+    code = "" if call["exit_code"] is None else f"exit code {call['exit_code']}"
+    state = code or {True: "executed", False: "not executed", None: ""}[call["executed"]]
+    shown = excerpt(asked, MESSAGE_CHARS) if asked and asked not in said else Html("")
+    head = f"{call['tool'] or 'unreadable call'} · {len(came):,} characters came back"
+    result = details(head, came, OUTPUT_CHARS, note=state) if came else Html(f"<p>{escape(head)} {escape(state)}</p>")
+    return join([shown, result])
