@@ -78,7 +78,8 @@ def proportion(
         UsageError: for values outside [0, 1] or arrays that do not fit each other.
 
     References:
-        Dean and Pagano 2015, doi:10.1093/jssam/smv024; Korn and Graubard 1998 (Survey Methodology 24).
+        Saha, Miller and Wang 2015 (Wilson for clusters), doi:10.1515/ijb-2015-0024; Franco et al. 2019
+        (effective sample size, and that its estimate needs a model), PMC6690503.
     """
     values = as_floats(success, "success")
     normal = normal_quantile(confidence)
