@@ -158,7 +158,8 @@ def paired_difference(
     """Mean over tasks of (mean of a − mean of b), over the tasks observed in both arms.
 
     A t interval over tasks. Where all values lie in [0, 1] and fewer than 10 tasks differ, the interval
-    of Bonett and Price (one task with +1 and one with −1 added); where no task differs, plus or minus
+    of Bonett and Price: one task with +s and one with −s added, s the root mean square of the differences
+    that are not 0 (1 for one attempt each, as published); where no task differs, plus or minus
     Wilson's upper bound of the share of tasks that differ.
 
     Args:
@@ -233,7 +234,9 @@ def task_differences(
 
 
 def _bonett_price(differences: FloatArray, confidence: float) -> tuple[float, float]:
-    padded = np.append(differences, (1.0, -1.0))
+    differing = differences[differences != 0]
+    size = math.sqrt(float(np.dot(differing, differing)) / len(differing))
+    padded = np.append(differences, (size, -size))
     centre, error = float(padded.mean()), float(padded.std()) / math.sqrt(len(padded))
     half = t_quantile(confidence, len(differences) - 1 or 1) * error
     value = float(differences.mean())

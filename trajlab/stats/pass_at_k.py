@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from trajlab.errors import UsageError
-from trajlab.stats._clusters import FloatArray, as_floats, normal_quantile, observe, sums
+from trajlab.stats._clusters import FloatArray, as_floats, encode, normal_quantile, sums
 from trajlab.stats.estimate import NOT_OBSERVED, Estimate
 from trajlab.stats.intervals import clustered_score_interval, score_interval
 
@@ -62,9 +62,12 @@ def attempts_per_task(success: npt.ArrayLike, tasks: npt.ArrayLike) -> tuple[Flo
         Successes and attempts, each of shape (tasks with an observed attempt,) in the order of the labels,
         and the number of rows that were not observed.
     """
-    rows = observe(as_floats(success, "success"), tasks)
-    counts = sums(np.ones(len(rows.values)), rows.codes, rows.groups)
-    return sums(rows.values, rows.codes, rows.groups), counts, rows.missing
+    values, labels = as_floats(success, "success"), np.asarray(tasks)
+    if labels.shape != values.shape:
+        raise UsageError("tasks", f"shape {labels.shape}", f"one label for each of {len(values)} rows")
+    seen = ~np.isnan(values)
+    codes, count = encode(labels[seen], int(seen.sum()))
+    return sums(values[seen], codes, count), sums(np.ones(len(codes)), codes, count), int((~seen).sum())
 
 
 def _counts(successes: npt.ArrayLike, attempts: npt.ArrayLike, k: int) -> tuple[FloatArray, FloatArray, int]:

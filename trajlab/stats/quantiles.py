@@ -44,8 +44,8 @@ def quantile(
         UsageError: for q outside (0, 1) or arrays that do not fit each other.
 
     References:
-        Conover 1999, Practical Nonparametric Statistics, §3.2; Woodruff 1952,
-        doi:10.1080/01621459.1952.10483443.
+        Conover 1999, Practical Nonparametric Statistics, §3.2; Woodruff 1952, Journal of
+        the American Statistical Association 47, 635–646.
     """
     if not 0.0 < q < 1.0:
         raise UsageError("q", f"{q}", "a number between 0 and 1, such as 0.5 for the median")
