@@ -1,171 +1,324 @@
-"""One trajectory in, its derived rows out: commands, and the behaviour row."""
+"""Judges one simple command after another: wrappers off, then the rule of its program."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
-import msgspec
+from trajlab.behavior.interpreters import language, python, shell, source_file
+from trajlab.behavior.lexer import RawCommand
+from trajlab.behavior.program_rules import (
+    ALIASES,
+    ENVIRONMENT_FOLDERS,
+    PACKAGE_MANAGERS,
+    SUBCOMMANDS,
+    SYSTEM_FOLDERS,
+    TARGET_RUNNERS,
+)
+from trajlab.behavior.programs import HANDLERS, by_flags, make, package_manager, perl, subcommand, target_label
+from trajlab.behavior.rules import (
+    CONSTANT,
+    FILTERS,
+    FLAG_LABELS,
+    HELP_FLAGS,
+    INTERPRETERS,
+    PYTHON_NAME,
+    RUNNER_FILES,
+    SCRIPT_SUFFIXES,
+    SHELLS,
+    SHORT_HELP,
+    TEST_PROGRAMS,
+    TEST_TARGETS,
+    WRAPPER_HEADS,
+)
+from trajlab.behavior.unwrap import unwrap
+from trajlab.behavior.verdicts import (
+    NOTHING,
+    Context,
+    Inner,
+    Nested,
+    Outcome,
+    Rewrite,
+    SimpleCommand,
+    Verdict,
+    other,
+    test_run,
+    verdict,
+)
 
-from trajlab.behavior.repetition import repetition_facts
-from trajlab.behavior.shell import RULES_VERSION as SHELL_RULES
-from trajlab.behavior.shell import analyse
-from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import is_think_tool, labels_of_tool
-from trajlab.records import ToolCall, Trajectory
-from trajlab.schema import LABELS
+MAX_REWRITES = 40
+MAX_DEPTH = 6
 
-RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
-"""Written to every behaviour row: a corpus of another version is stale."""
-
-_TESTS = frozenset(label for label in LABELS if label.startswith("test:"))
-_SUITE = frozenset({"test:all", "test:part"})
-_EXECUTES = _TESTS | {"script", "inline"}
-
-Row = tuple[Any, ...]
-
-
-class Derived(msgspec.Struct):
-    """Derived rows of one trajectory, without its id."""
-
-    commands: list[Row]
-    behaviour: Row
-
-
-class CallDigests(msgspec.Struct):
-    """Digests of the agent's calls, in order, as the tool_calls table holds them."""
-
-    arguments: list[str]
-    outputs: list[str | None]
-
-
-@lru_cache(maxsize=4096)
-def _flags(labels: frozenset[str]) -> tuple[bool, ...]:
-    return tuple(label in labels for label in LABELS)
-
-
-def _command_rows(call: ToolCall, number: int, step: int) -> tuple[frozenset[str], list[Row]]:
-    """Labels of a call, and a row for each simple command in it."""
-    if call.command is None:
-        arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
-        labels = labels_of_tool(call.tool or "", arguments)
-        if not labels:
-            return labels, []
-        return labels, [(number, step, 0, call.tool, *_flags(labels), None, "tool")]
-    simple = analyse(call.command)
-    labels = frozenset().union(*(command.labels for command in simple)) if simple else frozenset({"other"})
-    if len(labels) > 1:
-        labels -= {"other"}
-    rows: list[Row] = [
-        (number, step, i, command.program, *_flags(command.labels), command.scope, command.rule)
-        for i, command in enumerate(simple)
-    ]
-    return labels, rows
+_VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_-]*?)-?[0-9]+(?:\.[0-9]+)*\Z")
+LOCAL_TOOLS = frozenset({"gradlew", "mvnw", "sbt", "bazel", "bazelisk", "rebar3", "waf", "artisan", "scons"})
+CONFIGURE = frozenset({"configure", "autogen.sh", "bootstrap.sh", "config", "Configure"})
+TRANSPARENT_SUFFIX = (".exe", ".cmd", ".bat")
 
 
-def _decoded(arguments: str | None) -> dict[str, Any] | None:
-    if not arguments:
-        return None
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
-    return value if isinstance(value, dict) else None
+@lru_cache(maxsize=8192)
+def program_of(word: str) -> tuple[str, bool]:
+    """Return the normalised program name, and whether it is a file of the project started by its path."""
+    folder, slash, base = word.rpartition("/")
+    name = _known(base)
+    if not slash:
+        return (name or base), False
+    folder += "/"
+    if folder.startswith(SYSTEM_FOLDERS):
+        return (name or base), False
+    if name is not None:
+        in_environment = folder.endswith(ENVIRONMENT_FOLDERS) and folder.count("/") > 1 or folder in ("bin/", "./bin/")
+        runner = base in RUNNER_FILES or f"{folder.rstrip('/').rpartition('/')[2]}/{base}" in RUNNER_FILES
+        if (in_environment or base in LOCAL_TOOLS or name in TEST_PROGRAMS or name == "python") and not runner:
+            return name, False
+    return base, True
 
 
-def classify(
-    trajectory: Trajectory, digests: CallDigests, *, agent_chars: int, tail_repetitive: bool | None
-) -> Derived:
-    """Derive what the agent did.
-
-    Args:
-        trajectory: The trajectory as read.
-        digests: Digests of the agent's own calls (not a simulated user's), in order.
-        agent_chars: Characters the agent wrote, reasoning included.
-        tail_repetitive: Whether the end of its text is repetitive.
-
-    Returns:
-        Rows in the column order of the tables ``commands`` and ``behaviour``, without the id.
-    """
-    commands: list[Row] = []
-    labels_by_call: list[frozenset[str]] = []
-    calls: list[ToolCall] = []
-    number = 0
-    for step_number, step in enumerate(trajectory.steps, 1):
-        for call in step.calls:
-            number += 1
-            if call.requestor != "agent":
-                continue
-            calls.append(call)
-            if call.executed is False:
-                labels_by_call.append(frozenset())
-                continue
-            labels, rows = _command_rows(call, number, step_number)
-            labels_by_call.append(labels)
-            commands.extend(rows)
-    row = (
-        *_counts(trajectory, calls, agent_chars),
-        *_think(trajectory, calls),
-        *_repetition(calls, digests, tail_repetitive),
-        *_labels(calls, labels_by_call),
-        RULES_VERSION,
-    )
-    return Derived(commands, row)
+def _known(base: str) -> str | None:
+    """Name under which the tables know a program, without version; ``None`` if they do not."""
+    if base.endswith(TRANSPARENT_SUFFIX):
+        base = base.rpartition(".")[0]
+    if PYTHON_NAME.fullmatch(base):
+        return "python"
+    base = ALIASES.get(base, base)
+    if _in_tables(base):
+        return base
+    found = _VERSIONED.match(base)
+    if found:
+        shorter = ALIASES.get(found[1], found[1])
+        if _in_tables(shorter):
+            return shorter
+    return None
 
 
-def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
-    executed = [call.executed for call in calls]
-    known = None not in executed
-    used = True if True in executed else False if known else None
-    refused = sum(step.invalid_action is not None and not step.calls for step in trajectory.steps)
-    outputs = sum(call.output is not None for call in calls)
+def _in_tables(name: str) -> bool:
     return (
-        len(trajectory.steps),
-        len(trajectory.messages) + len(trajectory.steps) + outputs,
-        len(calls),
-        executed.count(True) if known else None,
-        sum(call.invalid is not None for call in calls) + refused,
-        sum(call.command is not None for call in calls),
-        used,
-        None if used is None else not used and agent_chars == 0,
+        name in CONSTANT
+        or name in HANDLERS
+        or name in SUBCOMMANDS
+        or name in FLAG_LABELS
+        or name in TEST_PROGRAMS
+        or name in INTERPRETERS
+        or name in SHELLS
+        or name in WRAPPER_HEADS
+        or name in TARGET_RUNNERS
+        or name in PACKAGE_MANAGERS
     )
 
 
-def _think(trajectory: Trajectory, calls: Sequence[ToolCall]) -> Row:
-    is_think = [is_think_tool(call.tool) for call in calls]
-    called = True in is_think
-    offered = trajectory.tools_offered
-    if not called and not any(map(is_think_tool, offered or ())):
-        return (None if offered is None else False, None, None, None, None, None)
-    steps = [
-        msgspec.structs.replace(step, calls=[c for c in step.calls if c.requestor == "agent"])
-        for step in trajectory.steps
+def classify(raw: RawCommand, words: list[str], context: Context) -> list[SimpleCommand]:
+    """Judge one simple command; what it runs inside (``bash -c``, ``find -exec``) comes in its place or after it."""
+    name = ""
+    for _ in range(MAX_REWRITES):
+        name, outcome = judge(words, context)
+        if not isinstance(outcome, Rewrite):
+            break
+        words = outcome.words
+        if outcome.wrapper:
+            context.wrappers.append(outcome.wrapper)
+        if not words:
+            outcome = other("empty")
+            break
+    else:
+        outcome = other("wrapped too deep")
+    if isinstance(outcome, tuple):
+        return [_command(raw, name, words, outcome, context)]
+    if isinstance(outcome, Nested):
+        return _nested(raw, name, words, outcome, context)
+    assert isinstance(outcome, Inner)
+    commands = [_command(raw, name, words, outcome.verdict, context)]
+    for inner in outcome.commands:
+        if inner and context.depth < MAX_DEPTH:
+            below = Context(raw, context.depth + 1, None, context.analyse)
+            below.operands_on_stdin = True
+            below.piped_in = False
+            below.wrappers = [*context.wrappers, outcome.wrapper]
+            commands.extend(classify(raw, inner, below))
+    return commands
+
+
+def _nested(raw: RawCommand, name: str, words: list[str], outcome: Nested, context: Context) -> list[SimpleCommand]:
+    commands: list[SimpleCommand] = []
+    if context.depth < MAX_DEPTH:
+        for text in outcome.texts:
+            commands.extend(context.analyse(text, context.depth + 1))
+    around = (*context.wrappers, outcome.wrapper)
+    commands = [
+        SimpleCommand(
+            program=command.program,
+            arguments=command.arguments,
+            labels=command.labels,
+            rules=command.rules,
+            scope=command.scope,
+            is_filter=command.is_filter,
+            redirects=command.redirects + tuple(raw.redirects),
+            heredoc=command.heredoc,
+            wrappers=around + command.wrappers,
+            depth=command.depth,
+            pipeline=raw.pipeline,
+            stdin_file=command.stdin_file,
+        )
+        for command in commands
     ]
-    facts = think_facts(steps, is_think)
-    return (True, facts.calls, facts.longest_run, facts.most_in_step, facts.hollow, facts.spam)
+    return commands or [_command(raw, name, words, other("empty shell text"), context)]
 
 
-def _repetition(calls: Sequence[ToolCall], digests: CallDigests, tail_repetitive: bool | None) -> Row:
-    errors = [call.is_error if call.exit_code is None else call.exit_code != 0 for call in calls]
-    facts = repetition_facts(digests.arguments, digests.outputs, errors)
-    if facts is None:
-        return (None, None, None, tail_repetitive)
-    return (facts.longest_run, facts.stuck, facts.stuck_openhands, tail_repetitive)
+def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context) -> SimpleCommand:
+    is_filter = context.piped_in and name in FILTERS and reads_stdin(name, words)
+    if is_filter and judged[0] <= {"read", "search", "other"}:
+        judged = NOTHING
+    return SimpleCommand(
+        name,
+        tuple(words[1:]),
+        judged[0],
+        judged[1],
+        judged[2],
+        is_filter,
+        tuple(raw.redirects),
+        raw.heredoc if raw.heredoc is not None else raw.here_string,
+        tuple(context.wrappers),
+        context.depth + raw.depth,
+        raw.pipeline,
+        raw.stdin_file,
+    )
 
 
-def _labels(calls: Sequence[ToolCall], labels_by_call: Sequence[frozenset[str]]) -> Row:
-    counts = Counter(label for labels in labels_by_call for label in labels)
-    tests = executes = 0
-    first_edit = last_edit = None
-    for i, labels in enumerate(labels_by_call, 1):
-        tests += not _TESTS.isdisjoint(labels)
-        executes += not (_EXECUTES - {"inline"} if "edit" in labels else _EXECUTES).isdisjoint(labels)
-        if "edit" in labels:
-            first_edit = first_edit or i
-            last_edit = i
-    observed = any(labels_by_call) or any(call.command is not None for call in calls)
-    any_test = tests > 0 if observed else None
-    suite = bool(counts["test:all"] or counts["test:part"]) if observed else None
-    return (*(counts[label] for label in LABELS), tests, executes, any_test, suite, first_edit, last_edit)
+def reads_stdin(name: str, words: Sequence[str]) -> bool:
+    """Whether a filter names no file, so that it works on standard input."""
+    scripts, values = FILTERS[name]
+    if scripts == 9:
+        return True
+    index, count, operands = 1, len(words), 0
+    while index < count:
+        word = words[index]
+        index += 1
+        if word[:1] == "-" and len(word) > 1:
+            if word in values:
+                index += 1
+                if scripts and word in ("-e", "-f", "--expression", "--regexp", "--file"):
+                    scripts = 0
+            elif name in ("grep", "rg", "ag", "ack") and word[1:2] != "-" and ("r" in word or "R" in word) and name == "grep":
+                return False
+            elif scripts and word[1:2] != "-" and word[-1] in "eE" and name in ("sed", "perl", "grep"):
+                index += 1
+                scripts = 0
+        elif word != "-":
+            operands += 1
+    return operands <= scripts
+
+
+def judge(words: list[str], context: Context) -> tuple[str, Outcome]:
+    """Return the program's name and what its rule says."""
+    head = words[0]
+    name, local = program_of(head)
+    if local:
+        return name, _local(head, name, words)
+    if context.tasks:
+        context.tasks = False
+        if head in TEST_TARGETS and head not in TEST_PROGRAMS or head in ("lint", "fmt", "format", "typecheck", "typing"):
+            return name, make(name, words, "tasks")
+    constant = CONSTANT.get(name)
+    if constant is not None and name not in FLAG_LABELS and name not in SUBCOMMANDS and name not in HANDLERS:
+        if len(words) > 1 and _informs(name, words):
+            return name, other(f"information/{name}")
+        return name, verdict(constant, f"program/{name}")
+    if name in WRAPPER_HEADS:
+        outcome = unwrap(name, words, context)
+        if outcome is not None:
+            return name, outcome
+    if _informs(name, words):
+        return name, other(f"information/{name}")
+    return name, _by_table(name, head, words, context)
+
+
+def _by_table(name: str, head: str, words: list[str], context: Context) -> Outcome:
+    arguments = words[1:]
+    if name == "python":
+        return python(arguments, context)
+    handler = HANDLERS.get(name)
+    if handler is not None:
+        return handler(arguments, context)
+    for table, rule in TABLES:
+        if name in table:
+            return rule(name, words, context)
+    if name == "bun-script":
+        return package_manager("bun", arguments, context)
+    return _unknown(head, name, arguments)
+
+
+def _unknown(head: str, name: str, arguments: Sequence[str]) -> Outcome:
+    if name in RUNNER_FILES or name in ("manage.py", "setup.py"):
+        return source_file("path", head, arguments)
+    if name in ("django-admin", "rebar3"):
+        if name == "django-admin":
+            return source_file("path", "manage.py", arguments)
+        return verdict("install", "program/rebar3")
+    if head.endswith(SCRIPT_SUFFIXES) and len(head) > 4:
+        return verdict("script", "source file/PATH")
+    if any(word.startswith("--gtest_filter") for word in arguments):
+        return verdict("test:case", "framework/googletest")
+    if arguments:
+        inner = program_of(arguments[0])[0]
+        if inner == "python" or inner in TEST_PROGRAMS or inner in INTERPRETERS or inner in SHELLS:
+            return Rewrite(list(arguments), name)
+    return other("program/unknown")
+
+
+def _perl(name: str, words: list[str], context: Context) -> Outcome:
+    outcome = perl(words[1:], context) if name == "perl" else None
+    if outcome is not None:
+        return outcome
+    if name == "bun":
+        place = words[1] if len(words) > 1 else ""
+        if place[:1] not in ("-", "") and not place.endswith((".js", ".ts", ".tsx", ".mjs")):
+            return package_manager(name, words[1:], context)
+    return language(name, words[1:], context)
+
+
+TABLES: tuple[tuple[object, Callable[[str, list[str], Context], Outcome]], ...] = ()
+
+
+def _local(head: str, name: str, words: list[str]) -> Outcome:
+    """Judge a file of the project started by its path."""
+    if name in CONFIGURE:
+        return verdict("install", "program/configure")
+    if any(word.startswith("--gtest_filter") for word in words):
+        return test_run("files", ["--filter=case"], "framework/googletest")
+    if name == "activate":
+        return other("program/source activates")
+    return source_file("path", head, words[1:])
+
+
+def _informs(name: str, words: Sequence[str]) -> bool:
+    """Asks a tool only about itself."""
+    if len(words) < 2 or name in ("echo", "printf", "find"):
+        return False
+    short = SHORT_HELP.get(name)
+    if short and words[1] in short:
+        return True
+    for word in words:
+        if word in HELP_FLAGS:
+            place = words.index(word)
+            interpreter = name == "python" or name in INTERPRETERS or name in SHELLS
+            if interpreter and place > 1:
+                return False
+            return "--" not in words[:place] and words[place - 1] not in ("-e", "-k", "-c")
+    return False
+
+
+def _table_rules() -> tuple[tuple[object, Callable[[str, list[str], Context], Outcome]], ...]:
+    return (
+        (TEST_PROGRAMS, lambda name, words, context: test_run(TEST_PROGRAMS[name], words[1:])),
+        (INTERPRETERS, _perl),
+        (SHELLS, lambda name, words, context: shell(name, words[1:], context)),
+        (TARGET_RUNNERS, lambda name, words, context: make(name, words[1:], TARGET_RUNNERS[name])),
+        (PACKAGE_MANAGERS, lambda name, words, context: package_manager(name, words[1:], context)),
+        (SUBCOMMANDS, lambda name, words, context: subcommand(name, words)),
+        (FLAG_LABELS, lambda name, words, context: by_flags(name, words[1:])),
+        (CONSTANT, lambda name, words, context: verdict(CONSTANT[name], f"program/{name}")),
+    )
+
+
+TABLES = _table_rules()
+
+__all__ = ["classify", "judge", "program_of", "reads_stdin", "target_label"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trajlab.behavior.classify import RULES_VERSION
+from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import ASSEMBLED, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import xxhash
 
-from trajlab.behavior.classify import CallDigests, classify
+from trajlab.behavior.derive import CallDigests, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
 from trajlab.records import Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
@@ -77,7 +77,7 @@ class PartRows:
         self.rows["trajectories"].append(
             _trajectory_row(trajectory_id, place, trajectory, (agent_chars, reasoning_chars, repetitive, content))
         )
-        derived = classify(
+        derived = derive(
             trajectory,
             digests,
             agent_chars=agent_chars + (reasoning_chars or 0),

@@ -1,0 +1,55 @@
+"""Rules as data: calls by which inline code writes files or drives tests."""
+
+from __future__ import annotations
+
+import re
+
+SUSPECT = re.compile(
+    r"open\(|write|shutil|rename|replace\(|fileinput|savetxt|pytest|unittest|nose|\.test\(|[^a-z_]test\(|doctest|"
+    r"run_tests|call_command|execute_from|subprocess|os\.system|popen|loadTests"
+)
+"""Inline Python without any of these neither writes files nor drives tests."""
+
+WRITE_METHODS = frozenset({"write_text", "write_bytes"})
+WRITE_CALLS = frozenset(
+    {
+        "shutil.copy",
+        "shutil.copy2",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "shutil.move",
+        "os.rename",
+        "os.replace",
+    }
+)
+MODULE_TEST_CALLS = frozenset({"test", "doctest"})
+"""``package.test(…)``: the runner that numpy, sympy, astropy and others offer."""
+
+TEMPORARY = re.compile(r"^(?:tempfile\b|StringIO|BytesIO|io\.(?:StringIO|BytesIO)|tmp_path|tmpdir|os\.devnull|mkdtemp|mkstemp|"
+                       r"NamedTemporaryFile|TemporaryDirectory|gettempdir)")
+
+PYTHON_WRITE_TOKENS = re.compile(
+    r"open\([^()\n]{0,300}(?:\([^()\n]{0,100}\)[^()\n]{0,100})?,[ ]*(?:mode[ ]*=[ ]*)?\\?['\"][rbt]*[wax][bt+]*\\?['\"]"
+    r"|\.write_(?:text|bytes)\(|shutil\.(?:copy|copy2|copyfile|move)\("
+)
+PYTHON_TEST_TOKENS = re.compile(r"pytest\.main\(|unittest\.main\(|\.run_tests\(|nose\.(?:main|run)\(")
+
+OTHER_WRITES = {
+    "node": re.compile(r"(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|copyFileSync|renameSync)\("),
+    "bun": re.compile(r"(?:writeFile|writeFileSync|appendFileSync|Bun\.write)\("),
+    "deno": re.compile(r"Deno\.write(?:TextFile|File)(?:Sync)?\("),
+    "ts-node": re.compile(r"(?:writeFile|writeFileSync|appendFileSync)\("),
+    "tsx": re.compile(r"(?:writeFile|writeFileSync|appendFileSync)\("),
+    "ruby": re.compile(r"(?:File|IO)\.(?:write|binwrite)\b|File\.open\([^()\n]{0,200},[ ]*['\"][wa]|FileUtils\.(?:cp|mv)\b"),
+    "perl": re.compile(r"open[ (][^;\n]{0,200}['\"]>{1,2}[^&]|File::Copy"),
+    "php": re.compile(r"file_put_contents\(|fopen\([^()\n]{0,200},[ ]*['\"][wax]|copy\("),
+    "Rscript": re.compile(r"writeLines\([^()\n]{0,200},|cat\([^()\n]{0,300}file[ ]*="),
+    "julia": re.compile(r"\bwrite\([ ]*\"|open\([^()\n]{0,200},[ ]*\"[wa]"),
+    "lua": re.compile(r"io\.open\([^()\n]{0,200},[ ]*['\"][wa]"),
+}
+
+OTHER_TESTS = {
+    "julia": re.compile(r"Pkg\.test\("),
+    "Rscript": re.compile(r"(?:devtools::test|testthat::test_\w+|tinytest::\w+)\("),
+    "R": re.compile(r"(?:devtools::test|testthat::test_\w+|tinytest::\w+)\("),
+}

@@ -1,0 +1,95 @@
+"""What only shows when the commands of a pipeline are seen together, and where their output goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from trajlab.behavior.rules import AUTHORS, CONSTANT, REWRITERS, SOURCE_SUFFIXES
+from trajlab.behavior.verdicts import SimpleCommand
+
+READ = frozenset({"read"})
+SEARCH = frozenset({"search"})
+HARMLESS = frozenset({"read", "search", "other", "edit", "fileop"})
+NULL_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
+
+
+def _with(command: SimpleCommand, label: str | None, rule: str) -> SimpleCommand:
+    """The command with this label alone (none where ``label`` is ``None``)."""
+    labels = frozenset((label,)) if label else frozenset()
+    return msgspec.structs.replace(command, labels=labels, rules=((label or "", rule),) if label else ())
+
+
+def settle(commands: list[SimpleCommand]) -> None:
+    """Adjust the commands of one pipeline in place."""
+    if len(commands) > 1:
+        _join(commands)
+    for place, command in enumerate(commands):
+        if command.redirects:
+            commands[place] = redirected(command, commands[:place])
+        elif command.program == "tee" and place and not _authored(commands[:place]):
+            commands[place] = _with(command, "other", "pipe/tee keeps a log")
+
+
+def _join(commands: list[SimpleCommand]) -> None:
+    """``cat f | grep x`` searches; ``cat f | python x.py`` shows no file."""
+    first = commands[0]
+    if first.labels != READ:
+        return
+    for place, command in enumerate(commands[1:], 1):
+        if command.is_filter:
+            if CONSTANT.get(command.program) == "search":
+                commands[0] = _with(first, None, "pipe/read feeds search")
+                commands[place] = _with(command, "search", "pipe/search in what was read")
+                return
+            continue
+        if command.program != "tee" and "test" not in command.program:
+            commands[0] = _with(first, None, "pipe/read feeds a program")
+        return
+
+
+def _authored(upstream: Sequence[SimpleCommand]) -> bool:
+    """What comes down the pipe was written or copied, not produced by a program that ran."""
+    return all(
+        command.labels <= HARMLESS and (command.program in AUTHORS or command.program in REWRITERS or command.is_filter)
+        for command in upstream
+    )
+
+
+def redirected(command: SimpleCommand, upstream: Sequence[SimpleCommand]) -> SimpleCommand:
+    """Judge where a command's standard output goes."""
+    targets = [path for path, _ in command.redirects if path not in NULL_FILES]
+    if not targets:
+        return command
+    program = command.program
+    if program in (":", "true", "") or (program == "cat" and command.arguments == ("/dev/null",)):
+        return _with(command, "fileop", "redirect/empty file")
+    source = any(path.rpartition(".")[2] in SOURCE_SUFFIXES and "." in path for path in targets)
+    if program in AUTHORS or program in REWRITERS:
+        if "edit" in command.labels or "submit" in command.labels:
+            return command
+        if _authored(upstream) or source:
+            return _with(command, "edit", "redirect/authored" if program in AUTHORS else "redirect/rewritten")
+        return _with(command, None if command.is_filter else "other", "redirect/log of a program")
+    if source and "inline" in command.labels and "edit" not in command.labels:
+        return _add(command, "edit", "redirect/inline code writes a source file")
+    if source and command.labels <= SEARCH and CONSTANT.get(program) == "search" and program not in ("find", "ls"):
+        return _with(command, "edit", "redirect/rewritten")
+    return command
+
+
+def _add(command: SimpleCommand, label: str, rule: str) -> SimpleCommand:
+    return msgspec.structs.replace(
+        command, labels=command.labels | {label}, rules=(*command.rules, (label, rule))
+    )
+
+
+def group_redirected(command: SimpleCommand, group: Sequence[SimpleCommand]) -> SimpleCommand:
+    """Judge ``{ …; } > file``: authored where all of the group prints or copies."""
+    targets = [path for path, _ in command.redirects if path not in NULL_FILES]
+    if not targets:
+        return _with(command, None, "redirect/group")
+    if group and _authored(group):
+        return _with(command, "edit", "redirect/group authored")
+    return _with(command, None, "redirect/log of a group")

@@ -1,0 +1,198 @@
+"""Shell understanding: from the text of a shell call to its simple commands and their labels.
+
+The labels are those of the codebook (``test:all`` … ``other``); they say what executing the command does,
+not what its text mentions. Nothing is executed, any text is accepted, and the time is linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from trajlab.behavior.classify import classify
+from trajlab.behavior.lexer import Lexer, RawCommand
+from trajlab.behavior.pipelines import group_redirected, settle
+from trajlab.behavior.rules import RULES_VERSION
+from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
+
+__all__ = ["RULES_VERSION", "SimpleCommand", "analyse", "explain_command", "label_command", "labels_of"]
+
+CACHED_COMMANDS = 4096
+MAX_CACHED_LENGTH = 20_000
+MAX_EXPANDED = 65_536
+OTHER = frozenset({"other"})
+
+_EDIT_VERB = re.compile(r"[ \t\r\n]*edit[ \t]+[0-9]+:[0-9]+[ \t]*\n")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*+)\}|([A-Za-z_][A-Za-z0-9_]*+))")
+
+
+def label_command(text: str) -> frozenset[str]:
+    """Return the labels of a shell command.
+
+    Args:
+        text: Shell text as logged, of any length and any degree of brokenness.
+
+    Returns:
+        Labels of the codebook; never empty (``other`` where nothing else fits).
+    """
+    return labels_of(analyse(text))
+
+
+def labels_of(commands: tuple[SimpleCommand, ...]) -> frozenset[str]:
+    """Return the union of the commands' labels, ``other`` only when it stands alone."""
+    if len(commands) == 1:
+        return commands[0].labels or OTHER
+    labels: frozenset[str] = frozenset().union(*[command.labels for command in commands])
+    if len(labels) > 1:
+        return labels - OTHER
+    return labels or OTHER
+
+
+def explain_command(text: str) -> list[SimpleCommand]:
+    """Return the simple commands inside a shell text, in the order they run, with the rule of every label."""
+    return list(analyse(text))
+
+
+def analyse(text: str) -> tuple[SimpleCommand, ...]:
+    """Return the simple commands of a shell text (cached)."""
+    if len(text) > MAX_CACHED_LENGTH:
+        return tuple(_analyse(text, 0))
+    return _cached(text)
+
+
+@lru_cache(maxsize=CACHED_COMMANDS)
+def _cached(text: str) -> tuple[SimpleCommand, ...]:
+    return tuple(_analyse(text, 0))
+
+
+def _analyse(text: str, depth: int) -> list[SimpleCommand]:
+    if depth == 0 and "edit" in text and (verb := _EDIT_VERB.match(text)):
+        return _edit_verb(text, verb.end())
+    raws = Lexer(text).run()
+    if len(raws) == 1:
+        return _single(raws[0], depth)
+    return _Reading(depth).read(raws)
+
+
+def _single(raw: RawCommand, depth: int) -> list[SimpleCommand]:
+    reading = _Reading(depth)
+    return reading.read([raw])
+
+
+def _edit_verb(text: str, start: int) -> list[SimpleCommand]:
+    """SWE-agent's ``edit 1:5`` with the new lines below it, up to ``end_of_edit``."""
+    stop = text.find("\nend_of_edit", start - 1)
+    body = text[start:stop] if stop >= start else text[start:] if stop == -1 else ""
+    judged = verdict("edit", "program/edit")
+    arguments = tuple(text[:start].split()[1:])
+    first = SimpleCommand("edit", arguments, judged[0], judged[1], heredoc=body)
+    rest = text[stop + len("\nend_of_edit") :] if stop != -1 else ""
+    return [first, *_analyse(rest, 1)] if rest.strip() else [first]
+
+
+class _Reading:
+    """State that one command leaves to the next: variables and the pipeline of the moment."""
+
+    __slots__ = ("budget", "commands", "depth", "printed", "settled", "starts", "variables")
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.commands: list[SimpleCommand] = []
+        self.variables: dict[str, str] = {}
+        self.budget = MAX_EXPANDED
+        self.printed: dict[int, str] = {}
+        self.starts: list[int] = []
+
+    def read(self, raws: list[RawCommand]) -> list[SimpleCommand]:
+        commands = self.commands
+        place, count = 0, len(raws)
+        while place < count:
+            raw = raws[place]
+            pipeline: list[SimpleCommand] = []
+            printed: str | None = None
+            while True:
+                self.starts.append(len(commands) + len(pipeline))
+                if raw.assignments and not raw.words:
+                    self._remember(raw)
+                if raw.words:
+                    words = self._expanded(raw.words) if self.variables else raw.words
+                    if words[0] in ("export", "declare", "local", "readonly"):
+                        self._declared(words)
+                    pipeline.extend(self._command(raw, words, printed))
+                    printed = _printed(raw, words)
+                elif raw.redirects or raw.heredoc is not None:
+                    pipeline.append(self._redirect_only(raw))
+                    printed = raw.heredoc
+                following = raws[place + 1] if place + 1 < count else None
+                if following is None or not raw.piped_out or not following.piped_in or following.pipeline != raw.pipeline:
+                    break
+                place += 1
+                raw = following
+            if len(pipeline) > 1 or (pipeline and pipeline[0].redirects and pipeline[0].program):
+                settle(pipeline)
+            commands.extend(pipeline)
+            place += 1
+        return commands
+
+    def _command(self, raw: RawCommand, words: list[str], printed: str | None) -> list[SimpleCommand]:
+        stdin = raw.heredoc if raw.heredoc is not None else raw.here_string
+        if stdin is None and raw.piped_in:
+            stdin = printed
+        return classify(raw, words, Context(raw, self.depth, stdin, _analyse))
+
+    def _redirect_only(self, raw: RawCommand) -> SimpleCommand:
+        targets = any(not path.startswith("/dev/") for path, _ in raw.redirects)
+        judged = verdict("fileop", "redirect/empty file") if targets else other("empty")
+        command = SimpleCommand(
+            "", (), judged[0], judged[1], redirects=tuple(raw.redirects), heredoc=raw.heredoc, pipeline=raw.pipeline,
+            depth=self.depth + raw.depth,
+        )
+        if raw.group_start is not None:
+            start = self.starts[raw.group_start] if raw.group_start < len(self.starts) else len(self.commands)
+            return group_redirected(command, self.commands[start:])
+        return command
+
+    def _remember(self, raw: RawCommand) -> None:
+        for name, value in raw.assignments:
+            if len(value) <= 4096 and "$()" not in value:
+                self.variables[name] = self._substitute(value) if "$" in value else value
+
+    def _declared(self, words: list[str]) -> None:
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if equals and len(value) <= 4096 and name.isidentifier():
+                self.variables[name] = value
+
+    def _expanded(self, words: list[str]) -> list[str]:
+        """Words with the simple variables set before put in; a program's name may hold arguments."""
+        expanded: list[str] = []
+        for word in words:
+            if "$" not in word or self.budget <= 0:
+                expanded.append(word)
+                continue
+            value = self._substitute(word)
+            if value != word and _VARIABLE.fullmatch(word) and " " in value:
+                expanded.extend(value.split())
+            else:
+                expanded.append(value)
+        return expanded or [""]
+
+    def _substitute(self, word: str) -> str:
+        def value_of(found: re.Match[str]) -> str:
+            value = self.variables.get(found[1] or found[2])
+            if value is None or self.budget <= 0:
+                return found[0]
+            self.budget -= len(value) + 1
+            return value
+
+        return _VARIABLE.sub(value_of, word)
+
+
+def _printed(raw: RawCommand, words: list[str]) -> str | None:
+    """Text that a command is known to print, for what reads it through a pipe."""
+    program = words[0]
+    if program == "cat" and len(words) == 1:
+        return raw.heredoc if raw.heredoc is not None else raw.here_string
+    if program in ("echo", "printf"):
+        return " ".join(word for word in words[1:] if word not in ("-e", "-n", "-en", "-ne"))
+    return None
