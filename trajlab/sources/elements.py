@@ -21,6 +21,10 @@ from trajlab.sources.safe_json import loads
 from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
 
 CHUNK_BYTES = 4 << 20
+_WINDOW_BYTES = 256 << 10
+"""Scanned at once: what numpy makes of it stays in the cache (284 against 148 MB/s for 4 MiB)."""
+_STEPWISE_RUN = 16
+"""Runs of backslashes up to here are followed byte by byte, for all quotes at once."""
 _MAX_RESTARTS = 100
 """Bound on salvage attempts per document: each may read what is held once more."""
 _INDENTATION_CHECKS = 16
@@ -65,35 +69,41 @@ class _Scan(msgspec.Struct):
     depth: int = 0
 
 
-def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], scan: _Scan) -> NDArray[np.bool_]:
-    """Which of ``quotes`` follow an odd run of backslashes; carries the run at the chunk's end."""
+def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], carried: bool) -> NDArray[np.bool_]:
+    """Which of ``quotes`` follow an odd run of backslashes; ``carried``: an odd run ends before ``data``."""
     escaped = np.zeros(quotes.size, dtype=np.bool_)
-    carried = scan.odd_backslashes
-    if quotes.size and quotes[0] == 0:
-        escaped[0] = carried
-    behind = np.flatnonzero(
-        data[quotes - 1] == _BACKSLASH
-    )  # quotes[0] == 0 looks at the last byte: masked next
-    behind = behind[quotes[behind] > 0]
-    ends_in_run = data[-1] == _BACKSLASH
-    scan.odd_backslashes = False
-    if not behind.size and not ends_in_run:
-        return escaped
-    backslashes = np.flatnonzero(data == _BACKSLASH)
-    starts = backslashes[np.diff(backslashes, prepend=-2) != 1]
-    run_starts = starts[np.searchsorted(starts, quotes[behind]) - 1]
-    lengths = quotes[behind] - run_starts + ((run_starts == 0) & carried)
-    escaped[behind] = lengths % 2 == 1
-    if ends_in_run:
-        length = data.size - int(starts[-1]) + (starts[-1] == 0 and carried)
-        scan.odd_backslashes = bool(length % 2)
+    open_runs = np.arange(quotes.size)
+    length = 1
+    while open_runs.size and length <= _STEPWISE_RUN:
+        before = quotes[open_runs] - length
+        at_start = before < 0
+        escaped[open_runs[at_start]] ^= carried
+        going_on = ~at_start & (data[before] == _BACKSLASH)
+        open_runs = open_runs[going_on]
+        escaped[open_runs] ^= True
+        length += 1
+    if open_runs.size:
+        escaped[open_runs] = _odd_runs(quotes[open_runs], data, carried)
     return escaped
 
 
-def _structure(
-    data: NDArray[np.uint8], scan: _Scan
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+def _odd_runs(quotes: NDArray[np.int64], data: NDArray[np.uint8], carried: bool) -> NDArray[np.bool_]:
+    """:func:`_escaped` for quotes behind long runs, in time that does not depend on their length."""
+    backslashes = np.flatnonzero(data == _BACKSLASH)
+    starts = backslashes[np.diff(backslashes, prepend=-2) != 1]
+    run_starts = starts[np.searchsorted(starts, quotes) - 1]
+    odd: NDArray[np.bool_] = (quotes - run_starts + ((run_starts == 0) & carried)) % 2 == 1
+    return odd
+
+
+def _ends_in_odd_run(data: bytes, carried: bool) -> bool:
+    length = len(data) - len(data.rstrip(b"\\"))
+    return bool((length + (carried and length == len(data))) % 2)
+
+
+def _structure(window: bytes, scan: _Scan) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     """(positions, bytes, depths after them) of brackets and commas that matter at depth 1 or less."""
+    data = np.frombuffer(window, dtype=np.uint8)
     folded = data | 0x20
     hits = (folded == _OPEN) | (folded == _CLOSE)
     hits |= data == _QUOTE
@@ -102,7 +112,8 @@ def _structure(
     kinds = data[positions]
     is_quote = kinds == _QUOTE
     quote_places = np.flatnonzero(is_quote)
-    escaped = _escaped(positions[quote_places], data, scan)
+    escaped = _escaped(positions[quote_places], data, scan.odd_backslashes)
+    scan.odd_backslashes = _ends_in_odd_run(window, scan.odd_backslashes)
     is_quote[quote_places[escaped]] = False
     quotes_before = np.cumsum(is_quote, dtype=np.int32)
     outside = (quotes_before & 1) == scan.in_string
@@ -194,9 +205,9 @@ class _Splitter:
         return position + 1
 
     def _inside(self, position: int) -> Generator[Line, None, int]:
-        """Take elements up to the chunk's or the list's end; returns where that is."""
-        view = np.frombuffer(self._chunk, dtype=np.uint8)[position:]
-        places, kinds, depths = _structure(view, self._scan)
+        """Take elements of one window, up to the list's end; returns where it ended."""
+        window = self._chunk[position : position + _WINDOW_BYTES]
+        places, kinds, depths = _structure(window, self._scan)
         base = self._chunk_offset + position
         for place, kind, depth in zip(places.tolist(), kinds.tolist(), depths.tolist(), strict=True):
             line = None
@@ -213,7 +224,7 @@ class _Splitter:
             if depth == 0:
                 self._scan = _Scan()
                 return int(position + place + 1)
-        return len(self._chunk)
+        return position + len(window)
 
     def _open(self, offset: int) -> None:
         if self._dropped:
@@ -231,10 +242,9 @@ class _Splitter:
         self._container = None
         self._mark = offset + 1
         self._slot_values += 1
-        self._number += 1
-        if self._dropped:
-            self._dropped = False
+        if self._over_limit(start, offset + 1):
             return None
+        self._number += 1
         data = self._text(start, offset + 1)
         if self._line_start and self._number < _INDENTATION_CHECKS and self._line_start in data:
             self._line_start = b""  # inner values start like elements: no mark to restart at
@@ -245,8 +255,7 @@ class _Splitter:
         start, values = self._mark, self._slot_values
         self._mark, self._slot_values = offset + 1, 0
         empty, self._empty = self._empty, False
-        if self._dropped:
-            self._dropped = False
+        if self._over_limit(start, offset):
             return None
         text = self._text(start, offset)
         data = text.strip(_WHITESPACE)
@@ -285,11 +294,25 @@ class _Splitter:
         self._held_offset, self._chunk_offset, self._chunk = keep, end, b""
 
     def _drop(self) -> None:
-        message = f"an element is longer than {self._max_record_bytes} bytes; skipped"
-        self._problem("record_too_large", message, self._kept_from())
+        """Hold no more of the current element."""
+        self._too_large(self._kept_from())
         self._dropped = True
         self._held = bytearray()
         self._held_offset = self._chunk_offset
+
+    def _over_limit(self, start: int, end: int) -> bool:
+        """Whether the element that ends now was too long, and is counted and passed over."""
+        dropped, self._dropped = self._dropped, False
+        if not dropped and end - start <= self._max_record_bytes:
+            return False
+        if not dropped:
+            self._too_large(start)
+        self._number += 1
+        return True
+
+    def _too_large(self, offset: int) -> None:
+        message = f"longer than {self._max_record_bytes} bytes; skipped"
+        self._problem("record_too_large", message, offset)
 
     def _restart(self) -> bytes:
         """Give up an element that does not close: what is held from the next element's line on."""

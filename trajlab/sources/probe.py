@@ -22,6 +22,7 @@ TAIL_BYTES = 4 << 10
 RECORDS = 5
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
 _COMPRESSION_SUFFIXES = (".gz", ".zst", ".zstd", ".xz")
+_FIRST_SCALAR_BYTES = 1024
 _LONGEST_FIRST_LINE = 16 << 20
 _PROBE_CHUNK_BYTES = 256 << 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -131,7 +132,7 @@ class Probe:
         if self._named_as_lines():
             return "lines"
         if text.startswith(b"["):
-            return "list"
+            return "list" if _starts_list(text) else "text"
         if not text.startswith(b"{"):
             return "text"
         return "lines" if self._second_line_is_object(text) else "object"
@@ -217,6 +218,20 @@ class Probe:
         except (OSError, pa.ArrowException) as error:
             self.problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
             return ()
+
+
+def _starts_list(text: bytes) -> bool:
+    """Tell a JSON list from a log line such as ``[INFO] …`` or ``[2025-01-01 10:00:00] …``."""
+    inside = text[1 : 1 + _FIRST_SCALAR_BYTES].lstrip()
+    if not inside:
+        return len(text) > _FIRST_SCALAR_BYTES
+    if inside.startswith((b"{", b"[", b"]", b'"')):
+        return True
+    try:
+        loads(inside.partition(b",")[0].partition(b"]")[0])
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=64)
