@@ -7,7 +7,6 @@ strings give the depth; what stands between separators at depth 1 is an element.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.safe_json import loads
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
 CHUNK_BYTES = 4 << 20
 _WINDOW_BYTES = 256 << 10
@@ -50,7 +49,7 @@ def elements(
     """
     try:
         with Path(bundle.file.path).open("rb", buffering=0) as file:
-            compression = compression_of(os.pread(file.fileno(), 8, 0))
+            compression = compression_at_start(file)
             splitter = _Splitter(problems, max_record_bytes)
             for piece in chunks(file, compression, problems, chunk_bytes):
                 yield from splitter.feed(piece)

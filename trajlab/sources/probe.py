@@ -13,7 +13,7 @@ import msgspec
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import document, elements, lines, parquet_rows
+from trajlab.sources.reading import document, elements, lines, parquet_rows, unreadable
 from trajlab.sources.safe_json import loads
 from trajlab.sources.streams import chunks, compression_of
 
@@ -156,9 +156,13 @@ class Probe:
             return False
 
     def _long_first_line(self) -> tuple[bytes, bytes]:
-        with Path(self.file.path).open("rb", buffering=1 << 20) as stream:
-            first = stream.readline(_LONGEST_FIRST_LINE)
-            return first.removeprefix(_BYTE_ORDER_MARK), stream.read(64)
+        try:
+            with Path(self.file.path).open("rb", buffering=1 << 20) as stream:
+                first = stream.readline(_LONGEST_FIRST_LINE)
+                return first.removeprefix(_BYTE_ORDER_MARK), stream.read(64)
+        except OSError as error:
+            self.problems.append(unreadable(error))
+            return b"", b""
 
     @cached_property
     def keys(self) -> frozenset[str]:
