@@ -5,14 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajlab.records import Problem
-from trajlab.sources.elements import _escaped, _Scan, _structure
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import elements
+from trajlab.sources.object_keys import object_keys
+from trajlab.sources.reading import concatenated, elements
+from trajlab.sources.structure import Scan, escaped_quotes, structure
 
 TRICKY = st.text(alphabet='\\"{}[],:\n ab\u2028é', max_size=12)
 VALUES = st.recursive(
@@ -85,13 +87,11 @@ def test_escapes_across_windows_equal_the_slow_way(text, window):
             expected.append(run % 2 == 1)
         run = run + 1 if byte == ord("\\") else 0
     found: list[bool] = []
-    scan = _Scan()
-    import numpy as np
-
+    scan = Scan()
     for start in range(0, len(data), window):
         piece = np.frombuffer(data[start : start + window], dtype=np.uint8)
-        found += _escaped(np.flatnonzero(piece == ord('"')), piece, scan.odd_backslashes).tolist()
-        _structure(data[start : start + window], scan)
+        found += escaped_quotes(np.flatnonzero(piece == ord('"')), piece, scan.odd_backslashes).tolist()
+        structure(data[start : start + window], scan)
     assert found == expected
 
 
@@ -131,6 +131,44 @@ def test_damage_is_named_and_neighbours_stay(tmp_path, document, expected, codes
     found, problems = read(tmp_path, document, chunk_bytes=chunk_bytes)
     assert found == expected
     assert [problem.code for problem in problems] == codes
+
+
+def test_countless_problems_are_counted(tmp_path):
+    found, problems = read(tmp_path, b"[" + b"," * 3000 + b"1]")
+    assert found == [b"1"]
+    assert len(problems) == 1001
+    assert "2000 more" in problems[-1].message
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.dictionaries(TRICKY, VALUES, max_size=3), max_size=4), LAYOUTS, st.integers(1, 40))
+def test_concatenated_objects(folder, objects, layout, chunk_bytes):
+    path = folder / "spans.json"
+    path.write_text("\n".join(json.dumps(one, **layout) for one in objects), encoding="utf-8")
+    problems: list[Problem] = []
+    found = list(concatenated(bundle_of(path), problems, chunk_bytes))
+    assert [json.loads(line.data) for line in found] == objects
+    assert problems == []
+
+
+def test_concatenated_objects_among_other_text(tmp_path):
+    path = tmp_path / "console.log"
+    path.write_text('starting\n{"a": 1}\nnoise\n{"a":\n2}\n{"a": ', encoding="utf-8")
+    problems: list[Problem] = []
+    assert [line.data for line in concatenated(bundle_of(path), problems)] == [b'{"a": 1}', b'{"a":\n2}']
+    assert [problem.code for problem in problems] == ["not_json", "not_json", "truncated"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(TRICKY, VALUES, max_size=5), LAYOUTS, st.data())
+def test_keys_of_whole_and_cut_objects(folder, value, layout, data):
+    path = folder / "object.json"
+    text = json.dumps(value, **layout).encode()
+    path.write_bytes(text)
+    assert list(object_keys(bundle_of(path).file, [])) == list(value)
+    path.write_bytes(text[: data.draw(st.integers(0, len(text)))])
+    keys = list(object_keys(bundle_of(path).file, []))
+    assert keys == list(value)[: len(keys)]
 
 
 def test_goes_on_after_an_element_that_does_not_close(tmp_path):

@@ -86,9 +86,18 @@ def test_keys_come_from_the_whole_document(probe):
     ).encode()
     assert probe("a.json", late).keys == {"messages", "info", "format"}
     assert probe("a.json", b'{"a": NaN, "\\ud800": np.float64(1)}').keys == {"a", "\ufffd"}
-    assert probe("a.json", b'{"a": 1').keys == frozenset()
+    assert probe("a.json", b'{"a": 1, "b": [{"c": "x').keys == {"a", "b"}
     assert probe("a.json", b'[{"a": 1}]').keys == frozenset()
     assert probe("a.jsonl", b'broken\n{"a": 1, "b": 2}\n{"c": 1}').keys == {"a", "b"}
+
+
+def test_objects_that_follow_each_other(probe):
+    spans = "\n".join(json.dumps({"span": number, "name": "x"}, indent=4) for number in range(7))
+    found = probe("spans.json", spans.encode())
+    assert found.shape == "object"
+    assert found.keys == {"span", "name"}
+    assert [record["span"] for record in found.records] == list(range(5))
+    assert found.problems == []
 
 
 def test_records(probe):

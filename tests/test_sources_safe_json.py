@@ -17,6 +17,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_strict_json_is_read_as_json_reads_it(value, ascii_only):
     loaded = loads(json.dumps(value, ensure_ascii=ascii_only).encode())
@@ -79,7 +80,7 @@ def test_what_cannot_be_repaired_says_so(data):
         loads(data)
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(
     st.text(alphabet='{}[]":,\\ud8001nNaTrueFls()._p\x00\n', max_size=40).map(lambda text: text.encode())
     | st.binary()
@@ -110,6 +111,7 @@ def test_time_is_linear(unit):
     assert seconds(400_000) < 20 * seconds(50_000) + 0.05
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_cleaned_text_can_be_written(text):
     cleaned = clean_text(text)

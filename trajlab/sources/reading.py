@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from trajlab.records import Problem
-from trajlab.sources.elements import elements
+from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
+__all__ = ["Line", "concatenated", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
