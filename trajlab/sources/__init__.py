@@ -1,1 +1,1 @@
-"""Finding and safely reading files."""
+"""Finding, probing and safely reading source files."""

@@ -1,32 +1,26 @@
 """Elements of one huge top-level JSON list, one by one, in bounded memory.
 
-A structural index in the manner of simdjson (Langdale and Lemire 2019, doi:10.1007/s00778-019-00578-5),
-with numpy: quotes that no odd run of backslashes escapes give the in-string parity, brackets outside
-strings give the depth; what stands between separators at depth 1 is an element. Nothing is decoded.
+What stands between separators at depth 1 of the structural index is an element; nothing is decoded.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
-
-import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.safe_json import loads
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
+from trajlab.sources.structure import COMMA, WINDOW_BYTES, Scan, structure
 
 CHUNK_BYTES = 4 << 20
+_MAX_LISTED = 1000
+"""Bound on problems named one by one per document: ``[,,,,`` must not fill the memory."""
 _MAX_RESTARTS = 100
 """Bound on salvage attempts per document: each may read what is held once more."""
 _INDENTATION_CHECKS = 16
-_QUOTE, _BACKSLASH, _COMMA = 0x22, 0x5C, 0x2C
-_OPEN_LIST, _CLOSE_LIST = 0x5B, 0x5D
-_OPEN, _CLOSE = 0x7B, 0x7D  # of both kinds, once bit 0x20 is set
+_OPEN_LIST = 0x5B
 _WHITESPACE = b" \t\r\n"
 _PREAMBLE = _WHITESPACE + b"\xef\xbb\xbf"
 
@@ -44,85 +38,45 @@ def elements(
     an element's brackets do not close, the next line that starts as the first element's line did starts
     anew (JSON strings hold no raw newline).
     """
+    return _split(bundle, _Splitter(problems, max_record_bytes), chunk_bytes)
+
+
+def concatenated(
+    bundle: Bundle,
+    problems: list[Problem],
+    chunk_bytes: int = CHUNK_BYTES,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+) -> Iterator[Line]:
+    """Objects and lists that follow each other without a list around them, over any number of lines.
+
+    As :func:`elements` otherwise; text between them is named and passed over.
+    """
+    return _split(bundle, _Splitter(problems, max_record_bytes, bare=True), chunk_bytes)
+
+
+def _split(bundle: Bundle, splitter: _Splitter, chunk_bytes: int) -> Iterator[Line]:
     try:
         with Path(bundle.file.path).open("rb", buffering=0) as file:
-            compression = compression_of(os.pread(file.fileno(), 8, 0))
-            splitter = _Splitter(problems, max_record_bytes)
-            for piece in chunks(file, compression, problems, chunk_bytes):
+            compression = compression_at_start(file)
+            for piece in chunks(file, compression, splitter.problems, chunk_bytes):
                 yield from splitter.feed(piece)
                 if splitter.stopped:
-                    return
-            yield from splitter.finish()
+                    break
+        yield from splitter.finish()
     except OSError as error:
-        problems.append(unreadable(error))
-
-
-class _Scan(msgspec.Struct):
-    """State of the structural scan between two chunks."""
-
-    in_string: bool = False
-    odd_backslashes: bool = False
-    depth: int = 0
-
-
-def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], scan: _Scan) -> NDArray[np.bool_]:
-    """Which of ``quotes`` follow an odd run of backslashes; carries the run at the chunk's end."""
-    escaped = np.zeros(quotes.size, dtype=np.bool_)
-    carried = scan.odd_backslashes
-    if quotes.size and quotes[0] == 0:
-        escaped[0] = carried
-    behind = np.flatnonzero(data[quotes - 1] == _BACKSLASH)  # quotes[0] == 0 looks at the last byte: masked next
-    behind = behind[quotes[behind] > 0]
-    ends_in_run = data[-1] == _BACKSLASH
-    scan.odd_backslashes = False
-    if not behind.size and not ends_in_run:
-        return escaped
-    backslashes = np.flatnonzero(data == _BACKSLASH)
-    starts = backslashes[np.diff(backslashes, prepend=-2) != 1]
-    run_starts = starts[np.searchsorted(starts, quotes[behind]) - 1]
-    lengths = quotes[behind] - run_starts + ((run_starts == 0) & carried)
-    escaped[behind] = lengths % 2 == 1
-    if ends_in_run:
-        length = data.size - int(starts[-1]) + (starts[-1] == 0 and carried)
-        scan.odd_backslashes = bool(length % 2)
-    return escaped
-
-
-def _structure(data: NDArray[np.uint8], scan: _Scan) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
-    """(positions, bytes, depths after them) of brackets and commas that matter at depth 1 or less."""
-    folded = data | 0x20
-    hits = (folded == _OPEN) | (folded == _CLOSE)
-    hits |= data == _QUOTE
-    hits |= data == _COMMA
-    positions = np.flatnonzero(hits)
-    kinds = data[positions]
-    is_quote = kinds == _QUOTE
-    quote_places = np.flatnonzero(is_quote)
-    escaped = _escaped(positions[quote_places], data, scan)
-    is_quote[quote_places[escaped]] = False
-    quotes_before = np.cumsum(is_quote, dtype=np.int32)
-    outside = (quotes_before & 1) == scan.in_string
-    if quotes_before.size:
-        scan.in_string = bool((int(quotes_before[-1]) + scan.in_string) & 1)
-    outside &= kinds != _QUOTE
-    positions, kinds = positions[outside], kinds[outside]
-    folded_kinds = kinds | 0x20
-    opening, closing = folded_kinds == _OPEN, folded_kinds == _CLOSE
-    depths = np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int64) + scan.depth
-    if depths.size:
-        scan.depth = int(depths[-1])
-    keep = (depths <= 1) | (opening & (depths == 2))
-    return positions[keep], kinds[keep], depths[keep]
+        splitter.problems.append(unreadable(error))
 
 
 class _Splitter:
     """Cuts a list into elements, chunk by chunk; all offsets count from the document's start."""
 
-    def __init__(self, problems: list[Problem], max_record_bytes: int) -> None:
+    def __init__(self, problems: list[Problem], max_record_bytes: int, *, bare: bool = False) -> None:
         self.stopped = False
-        self._problems = problems
+        self.problems = problems
+        self._listed = self._unlisted = 0
         self._max_record_bytes = max_record_bytes
-        self._scan = _Scan()
+        self._bare = bare
+        self._scan = Scan(depth=1 if bare else 0)
         self._chunk = b""
         self._chunk_offset = 0
         self._held = bytearray()  # what of earlier chunks is still needed: up to the chunk's start
@@ -133,7 +87,7 @@ class _Splitter:
         self._slot_values = 0  # containers since the last separator
         self._empty = True  # the list has shown no separator yet
         self._number = 0
-        self._started = False
+        self._started = bare
         self._line_start = b""  # newline, indentation and bracket that start the first element
         self._restarts = 0
 
@@ -157,14 +111,21 @@ class _Splitter:
     def finish(self) -> Iterator[Line]:
         """What the end of the document leaves over."""
         while not self.stopped and self._scan.depth > 0:
+            if self._bare and self._container is None and not self._scan.in_string:
+                line = self._separate(self._chunk_offset, last=True)
+                if line is not None:
+                    yield line
+                break
             rest = self._restart()
             if not rest:
                 message = f"the document ends inside its list, after {self._number} elements"
                 self._stop("truncated", message, self._kept_from())
-                return
+                break
             yield from self._replay(rest)
         if not self._started and not self.stopped:
             self._stop("not_json", "no list starts here", 0)
+        if self._unlisted:
+            self.problems.append(Problem("not_json", f"{self._unlisted} more of these"))
 
     def _outside(self, position: int) -> int:
         """Skip what is before, between and after lists; returns where the list's inside starts."""
@@ -176,7 +137,7 @@ class _Splitter:
         offset = self._chunk_offset + position
         if self._started:
             self._restarts += 1
-            if rest[0] not in (_COMMA, _OPEN_LIST) or self._restarts > _MAX_RESTARTS:
+            if rest[0] not in (COMMA, _OPEN_LIST) or self._restarts > _MAX_RESTARTS:
                 self._stop("not_json", "text behind the end of the list; not read", offset)
                 return len(self._chunk)
             self._problem("not_json", "the list goes on behind its end", offset)
@@ -184,19 +145,19 @@ class _Splitter:
             self._stop("not_json", "no list starts here", offset)
             return len(self._chunk)
         self._started = self._empty = True
-        self._scan = _Scan(depth=1)
+        self._scan = Scan(depth=1)
         self._mark = offset + 1
         self._slot_values = 0
         return position + 1
 
     def _inside(self, position: int) -> Generator[Line, None, int]:
-        """Take elements up to the chunk's or the list's end; returns where that is."""
-        view = np.frombuffer(self._chunk, dtype=np.uint8)[position:]
-        places, kinds, depths = _structure(view, self._scan)
+        """Take elements of one window, up to the list's end; returns where it ended."""
+        window = self._chunk[position : position + WINDOW_BYTES]
+        places, kinds, depths = structure(window, self._scan)
         base = self._chunk_offset + position
         for place, kind, depth in zip(places.tolist(), kinds.tolist(), depths.tolist(), strict=True):
             line = None
-            if kind == _COMMA:
+            if kind == COMMA:
                 line = self._separate(base + place, last=False)
             elif depth == 2:
                 self._open(base + place)
@@ -207,9 +168,9 @@ class _Splitter:
             if line is not None:
                 yield line
             if depth == 0:
-                self._scan = _Scan()
+                self._scan = Scan()
                 return int(position + place + 1)
-        return len(self._chunk)
+        return position + len(window)
 
     def _open(self, offset: int) -> None:
         if self._dropped:
@@ -227,10 +188,9 @@ class _Splitter:
         self._container = None
         self._mark = offset + 1
         self._slot_values += 1
-        self._number += 1
-        if self._dropped:
-            self._dropped = False
+        if self._over_limit(start, offset + 1):
             return None
+        self._number += 1
         data = self._text(start, offset + 1)
         if self._line_start and self._number < _INDENTATION_CHECKS and self._line_start in data:
             self._line_start = b""  # inner values start like elements: no mark to restart at
@@ -241,8 +201,7 @@ class _Splitter:
         start, values = self._mark, self._slot_values
         self._mark, self._slot_values = offset + 1, 0
         empty, self._empty = self._empty, False
-        if self._dropped:
-            self._dropped = False
+        if self._over_limit(start, offset):
             return None
         text = self._text(start, offset)
         data = text.strip(_WHITESPACE)
@@ -281,11 +240,25 @@ class _Splitter:
         self._held_offset, self._chunk_offset, self._chunk = keep, end, b""
 
     def _drop(self) -> None:
-        message = f"an element is longer than {self._max_record_bytes} bytes; skipped"
-        self._problem("record_too_large", message, self._kept_from())
+        """Hold no more of the current element."""
+        self._too_large(self._kept_from())
         self._dropped = True
         self._held = bytearray()
         self._held_offset = self._chunk_offset
+
+    def _over_limit(self, start: int, end: int) -> bool:
+        """Whether the element that ends now was too long, and is counted and passed over."""
+        dropped, self._dropped = self._dropped, False
+        if not dropped and end - start <= self._max_record_bytes:
+            return False
+        if not dropped:
+            self._too_large(start)
+        self._number += 1
+        return True
+
+    def _too_large(self, offset: int) -> None:
+        message = f"longer than {self._max_record_bytes} bytes; skipped"
+        self._problem("record_too_large", message, offset)
 
     def _restart(self) -> bytes:
         """Give up an element that does not close: what is held from the next element's line on."""
@@ -296,11 +269,13 @@ class _Splitter:
             return b""
         self._restarts += 1
         self._number += 1
-        self._problem("not_json", "an element does not close; reading goes on at the next one", self._held_offset)
+        self._problem(
+            "not_json", "an element does not close; reading goes on at the next one", self._held_offset
+        )
         rest = bytes(self._held[found:])
         self._chunk_offset = self._held_offset = self._mark = self._held_offset + found
         self._held = bytearray()
-        self._scan = _Scan(depth=1)
+        self._scan = Scan(depth=1)
         self._container, self._slot_values = None, 0
         return rest
 
@@ -309,10 +284,14 @@ class _Splitter:
             yield from self.feed(data[start : start + CHUNK_BYTES])
 
     def _problem(self, code: str, message: str, offset: int) -> None:
-        self._problems.append(Problem(code, f"element {self._number + 1}: {message}", offset=offset))
+        if self._listed >= _MAX_LISTED:
+            self._unlisted += 1
+            return
+        self._listed += 1
+        self.problems.append(Problem(code, f"element {self._number + 1}: {message}", offset=offset))
 
     def _stop(self, code: str, message: str, offset: int) -> None:
-        self._problems.append(Problem(code, message, offset=offset))
+        self.problems.append(Problem(code, message, offset=offset))
         self.stopped = True
 
 

@@ -12,58 +12,63 @@ from pathlib import Path
 from typing import IO, Any
 
 from trajlab.records import Problem
-from trajlab.sources.elements import elements
+from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
+__all__ = ["Line", "concatenated", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
+_NEWLINE = 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONG_LINE_BYTES = 16 << 20
 """Up to here a line is just read; beyond, its end is looked for first."""
 _PARQUET_ROWS = 64
 
 
-def lines(bundle: Bundle, problems: list[Problem]) -> Iterator[Line]:
+def lines(
+    bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Line]:
     r"""Lines of the bundle's file that start in ``[bundle.start, bundle.end)``, blank ones left out.
 
     Split on ``\n`` only: text in JSON lines may hold U+0085 and U+2028 unescaped. Offsets, and the
-    bundle's ends, are those of the decompressed file.
+    bundle's ends, are those of the decompressed file. A line longer than ``max_record_bytes`` is passed
+    over with a problem ``record_too_large``.
     """
     try:
         with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
-            compression = compression_of(os.pread(file.fileno(), 8, 0))
+            compression = compression_at_start(file)
             if compression is None:
-                raw = _plain_lines(file, bundle.start, bundle.end, problems)
+                yield from _plain_lines(file, bundle, problems, max_record_bytes)
             else:
-                raw = _split_lines(chunks(file, compression, problems, BUFFER_BYTES), bundle, problems)
-            yield from raw
+                pieces = chunks(file, compression, problems, BUFFER_BYTES)
+                yield from _split_lines(pieces, bundle, problems, max_record_bytes)
     except OSError as error:
         problems.append(unreadable(error))
 
 
-def _too_large(number: int, offset: int, size: int) -> Problem:
-    message = f"a record of {size} bytes is longer than {MAX_RECORD_BYTES}; skipped"
+def _too_large(number: int, offset: int, size: int, limit: int) -> Problem:
+    message = f"a line of {size} bytes is longer than {limit}; skipped"
     return Problem("record_too_large", message, line=number, offset=offset)
 
 
-def _plain_lines(file: IO[bytes], start: int, end: int | None, problems: list[Problem]) -> Iterator[Line]:
-    file.seek(start)
-    readline = file.readline
-    offset, number = start, 0
+def _plain_lines(file: IO[bytes], bundle: Bundle, problems: list[Problem], limit: int) -> Iterator[Line]:
+    file.seek(bundle.start)
+    readline, end = file.readline, bundle.end
+    offset, number = bundle.start, 0
+    first_look = min(_LONG_LINE_BYTES, limit)
     while end is None or offset < end:
-        data = readline(_LONG_LINE_BYTES)
+        data = readline(first_look)
         if not data:
             return
         number += 1
         size = len(data)
-        finished = data[-1] == 10
-        if size == _LONG_LINE_BYTES and not finished:
+        finished = data[-1] == _NEWLINE
+        if size == first_look and not finished:
             size, finished = _line_extent(file, size)
-            if size > MAX_RECORD_BYTES:
-                problems.append(_too_large(number, offset, size))
+            if size - finished > limit:
+                problems.append(_too_large(number, offset, size, limit))
                 offset += size
                 continue
             file.seek(offset)
@@ -72,6 +77,15 @@ def _plain_lines(file: IO[bytes], start: int, end: int | None, problems: list[Pr
         if line is not None:
             yield line
         offset += size
+
+
+def _line_extent(file: IO[bytes], size: int) -> tuple[int, bool]:
+    """(bytes of the line whose first ``size`` were read, whether a newline ends it); moves to its end."""
+    while piece := file.readline(BUFFER_BYTES):
+        size += len(piece)
+        if piece[-1] == _NEWLINE:
+            return size, True
+    return size, False
 
 
 def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
@@ -85,19 +99,28 @@ def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
     return Line(data, offset, number, finished)
 
 
-def _line_extent(file: IO[bytes], size: int) -> tuple[int, bool]:
-    """(bytes of the line whose first ``size`` were read, whether a newline ends it); moves to its end."""
-    while piece := file.readline(BUFFER_BYTES):
-        size += len(piece)
-        if piece[-1] == 10:
-            return size, True
-    return size, False
-
-
-def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem]) -> Iterator[Line]:
+def _split_lines(
+    pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int
+) -> Iterator[Line]:
     """Lines of a stream that cannot seek."""
-    end = bundle.end
-    offset = number = size = 0
+    number = 0
+    for offset, data, size, finished in _assembled(pieces, limit):
+        if bundle.end is not None and offset >= bundle.end:
+            return
+        if offset < bundle.start:
+            continue
+        number += 1
+        if size - finished > limit:
+            problems.append(_too_large(number, offset, size, limit))
+            continue
+        line = _line(data, offset, number, finished)
+        if line is not None:
+            yield line
+
+
+def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes, int, bool]]:
+    """(offset, bytes, size, whether a newline ends it) of each line; no bytes for one that is too long."""
+    offset = size = 0
     held: list[bytes] = []
     for piece in pieces:
         at = 0
@@ -105,30 +128,17 @@ def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem
             held.append(piece[at : newline + 1])
             size += newline + 1 - at
             at = newline + 1
-            if end is not None and offset >= end:
-                return
-            if offset >= bundle.start:
-                number += 1
-                yield from _joined(held, size, offset, number, problems, finished=True)
+            yield offset, b"".join(held) if size <= limit + 1 else b"", size, True
             held.clear()
             offset += size
             size = 0
         size += len(piece) - at
-        if size <= MAX_RECORD_BYTES and at < len(piece):
+        if size <= limit:
             held.append(piece[at:])
-    if size and offset >= bundle.start and (end is None or offset < end):
-        yield from _joined(held, size, offset, number + 1, problems, finished=False)
-
-
-def _joined(
-    held: list[bytes], size: int, offset: int, number: int, problems: list[Problem], *, finished: bool
-) -> Iterator[Line]:
-    if size > MAX_RECORD_BYTES:
-        problems.append(_too_large(number, offset, size))
-        return
-    line = _line(b"".join(held), offset, number, finished)
-    if line is not None:
-        yield line
+        else:
+            held.clear()
+    if size:
+        yield offset, b"".join(held), size, False
 
 
 def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
@@ -141,13 +151,15 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
     size = 0
     try:
         with Path(file.path).open("rb", buffering=0) as stream:
-            compression = compression_of(os.pread(stream.fileno(), 8, 0))
+            compression = compression_at_start(stream)
             step = MAX_DOCUMENT_BYTES + 1 if compression is None else BUFFER_BYTES
             step = min(step, max(os.fstat(stream.fileno()).st_size, 1))
             for piece in chunks(stream, compression, problems, step):
                 size += len(piece)
                 if size > MAX_DOCUMENT_BYTES:
-                    problems.append(Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read"))
+                    problems.append(
+                        Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read")
+                    )
                     return b""
                 pieces.append(piece)
     except OSError as error:
@@ -216,7 +228,7 @@ def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:
         with Path(file.path).open("rb", buffering=0) as stream:
             multiple = target
             while multiple < file.size:
-                boundary = _after_newline(stream.fileno(), multiple - 1, file.size)
+                boundary = _after_newline(stream, multiple - 1, file.size)
                 if boundary is None or boundary >= file.size:
                     break
                 cuts.append(boundary)
@@ -226,9 +238,10 @@ def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], file.size], strict=True))
 
 
-def _after_newline(descriptor: int, position: int, size: int) -> int | None:
+def _after_newline(stream: IO[bytes], position: int, size: int) -> int | None:
+    stream.seek(position)
     while position < size:
-        piece = os.pread(descriptor, 1 << 16, position)
+        piece = stream.read(1 << 16)
         if not piece:
             return None
         newline = piece.find(b"\n")

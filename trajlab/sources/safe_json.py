@@ -96,7 +96,9 @@ def _decode(text: str, fixes: set[str], *, strict: bool) -> Any:  # noqa: ANN401
     def parse_int(literal: str) -> int | float:
         return int(literal) if len(literal) <= _MAX_INTEGER_DIGITS else parse_float(literal)
 
-    return json.loads(text, strict=strict, parse_constant=parse_float, parse_float=parse_float, parse_int=parse_int)
+    return json.loads(
+        text, strict=strict, parse_constant=parse_float, parse_float=parse_float, parse_int=parse_int
+    )
 
 
 _ESCAPE = re.compile(
@@ -187,7 +189,7 @@ def clean_text(text: str) -> str:
 
 
 _WRAPPED = re.compile(r"(?:np|numpy)\.(?:float|int|uint|bool)\w*+\(([^()]*+)\)")
-_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+")
+_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+", re.ASCII)
 
 
 def _unwrapped(text: str) -> str:
