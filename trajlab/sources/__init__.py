@@ -1,1 +1,1 @@
-
+"""Finding, probing and safely reading source files."""

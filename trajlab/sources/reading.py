@@ -1,0 +1,250 @@
+"""Reading files safely and at disk speed: lines, whole documents, Parquet rows.
+
+What all of it needs is in :mod:`trajlab.sources.streams`, the cutting of huge JSON lists in
+:mod:`trajlab.sources.elements`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from trajlab.records import Problem
+from trajlab.sources.elements import elements
+from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+
+__all__ = ["Line", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
+
+MAX_DOCUMENT_BYTES = 2 << 30
+BUFFER_BYTES = 1 << 20
+_NEWLINE = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONG_LINE_BYTES = 16 << 20
+"""Up to here a line is just read; beyond, its end is looked for first."""
+_PARQUET_ROWS = 64
+
+
+def lines(
+    bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Line]:
+    r"""Lines of the bundle's file that start in ``[bundle.start, bundle.end)``, blank ones left out.
+
+    Split on ``\n`` only: text in JSON lines may hold U+0085 and U+2028 unescaped. Offsets, and the
+    bundle's ends, are those of the decompressed file. A line longer than ``max_record_bytes`` is passed
+    over with a problem ``record_too_large``.
+    """
+    try:
+        with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
+            compression = compression_of(os.pread(file.fileno(), 8, 0))
+            if compression is None:
+                yield from _plain_lines(file, bundle, problems, max_record_bytes)
+            else:
+                pieces = chunks(file, compression, problems, BUFFER_BYTES)
+                yield from _split_lines(pieces, bundle, problems, max_record_bytes)
+    except OSError as error:
+        problems.append(unreadable(error))
+
+
+def _too_large(number: int, offset: int, size: int, limit: int) -> Problem:
+    message = f"a line of {size} bytes is longer than {limit}; skipped"
+    return Problem("record_too_large", message, line=number, offset=offset)
+
+
+def _plain_lines(file: IO[bytes], bundle: Bundle, problems: list[Problem], limit: int) -> Iterator[Line]:
+    file.seek(bundle.start)
+    readline, end = file.readline, bundle.end
+    offset, number = bundle.start, 0
+    first_look = min(_LONG_LINE_BYTES, limit)
+    while end is None or offset < end:
+        data = readline(first_look)
+        if not data:
+            return
+        number += 1
+        size = len(data)
+        finished = data[-1] == _NEWLINE
+        if size == first_look and not finished:
+            size, finished = _line_extent(file, size)
+            if size - finished > limit:
+                problems.append(_too_large(number, offset, size, limit))
+                offset += size
+                continue
+            file.seek(offset)
+            data = readline(size)
+        line = _line(data, offset, number, finished)
+        if line is not None:
+            yield line
+        offset += size
+
+
+def _line_extent(file: IO[bytes], size: int) -> tuple[int, bool]:
+    """(bytes of the line whose first ``size`` were read, whether a newline ends it); moves to its end."""
+    while piece := file.readline(BUFFER_BYTES):
+        size += len(piece)
+        if piece[-1] == _NEWLINE:
+            return size, True
+    return size, False
+
+
+def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
+    """A line, or ``None`` where it is blank."""
+    if finished:
+        data = data[:-1]
+    if not offset:
+        data = data.removeprefix(_BYTE_ORDER_MARK)
+    if not data or data.isspace():
+        return None
+    return Line(data, offset, number, finished)
+
+
+def _split_lines(
+    pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int
+) -> Iterator[Line]:
+    """Lines of a stream that cannot seek."""
+    number = 0
+    for offset, data, size, finished in _assembled(pieces, limit):
+        if bundle.end is not None and offset >= bundle.end:
+            return
+        if offset < bundle.start:
+            continue
+        number += 1
+        if size - finished > limit:
+            problems.append(_too_large(number, offset, size, limit))
+            continue
+        line = _line(data, offset, number, finished)
+        if line is not None:
+            yield line
+
+
+def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes, int, bool]]:
+    """(offset, bytes, size, whether a newline ends it) of each line; no bytes for one that is too long."""
+    offset = size = 0
+    held: list[bytes] = []
+    for piece in pieces:
+        at = 0
+        while (newline := piece.find(b"\n", at)) >= 0:
+            held.append(piece[at : newline + 1])
+            size += newline + 1 - at
+            at = newline + 1
+            yield offset, b"".join(held) if size <= limit + 1 else b"", size, True
+            held.clear()
+            offset += size
+            size = 0
+        size += len(piece) - at
+        if size <= limit:
+            held.append(piece[at:])
+        else:
+            held.clear()
+    if size:
+        yield offset, b"".join(held), size, False
+
+
+def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
+    """The whole decompressed file without a byte order mark; ``b""`` and a problem where it cannot be had.
+
+    A damaged archive gives what can be read. The limit is :data:`MAX_DOCUMENT_BYTES`.
+    """
+    file = source.file if isinstance(source, Bundle) else source
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        with Path(file.path).open("rb", buffering=0) as stream:
+            compression = compression_of(os.pread(stream.fileno(), 8, 0))
+            step = MAX_DOCUMENT_BYTES + 1 if compression is None else BUFFER_BYTES
+            step = min(step, max(os.fstat(stream.fileno()).st_size, 1))
+            for piece in chunks(stream, compression, problems, step):
+                size += len(piece)
+                if size > MAX_DOCUMENT_BYTES:
+                    problems.append(
+                        Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read")
+                    )
+                    return b""
+                pieces.append(piece)
+    except OSError as error:
+        problems.append(unreadable(error))
+        return b""
+    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return data.removeprefix(_BYTE_ORDER_MARK)
+
+
+def parquet_rows(bundle: Bundle, problems: list[Problem]) -> Iterator[dict[str, Any]]:
+    """Rows of a Parquet file, in order, a few at a time.
+
+    Inside structs, keys whose value is null are dropped: Arrow gives every struct all keys that any of
+    them has, so a null there mostly means "has no such key". A row that cannot be converted comes as
+    ``{}``, with a problem, so that ``enumerate`` gives row numbers.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(bundle.file.path) as table:
+            first = 0
+            for batch in table.iter_batches(batch_size=_PARQUET_ROWS):
+                yield from _batch_rows(batch, first, problems)
+                first += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
+
+
+def _batch_rows(batch: Any, first: int, problems: list[Problem]) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    try:
+        rows = batch.to_pylist()
+    except (ValueError, OverflowError):
+        rows = [_single_row(batch, index, first + index, problems) for index in range(batch.num_rows)]
+    for row in rows:
+        yield {name: _without_padding(value) for name, value in row.items()}
+
+
+def _single_row(batch: Any, index: int, number: int, problems: list[Problem]) -> dict[str, Any]:  # noqa: ANN401
+    try:
+        row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
+    except (ValueError, OverflowError) as error:
+        problems.append(Problem("invalid_value", f"row {number}: {error}", line=number + 1))
+        return {}
+    return row
+
+
+def _without_padding(value: Any) -> Any:  # noqa: ANN401 - any Arrow value
+    if isinstance(value, dict):
+        return {key: _without_padding(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+        return [_without_padding(inner) for inner in value]
+    return value
+
+
+def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:
+    """Byte ranges of an uncompressed file of lines, each of about ``target`` bytes.
+
+    Cuts stand just after the first newline at or behind each multiple of ``target``: they do not move
+    when the file grows at its end, so only the last range changes.
+    """
+    if file.size == 0:
+        return []
+    cuts = [0]
+    try:
+        with Path(file.path).open("rb", buffering=0) as stream:
+            multiple = target
+            while multiple < file.size:
+                boundary = _after_newline(stream.fileno(), multiple - 1, file.size)
+                if boundary is None or boundary >= file.size:
+                    break
+                cuts.append(boundary)
+                multiple = (boundary // target + 1) * target
+    except OSError:
+        return [(0, file.size)]  # reading it will report the same error
+    return list(zip(cuts, [*cuts[1:], file.size], strict=True))
+
+
+def _after_newline(descriptor: int, position: int, size: int) -> int | None:
+    while position < size:
+        piece = os.pread(descriptor, 1 << 16, position)
+        if not piece:
+            return None
+        newline = piece.find(b"\n")
+        if newline >= 0:
+            return position + newline + 1
+        position += len(piece)
+    return None
