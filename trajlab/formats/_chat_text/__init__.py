@@ -11,12 +11,8 @@ Everything is linear in the text's length and a pure function of it.
 from __future__ import annotations
 
 from trajlab.formats._chat_text.calls import AgentText, calls_in_text, read_agent_text
-from trajlab.formats._chat_text.conversation import (
-    Conversation,
-    parse_conversation,
-    parse_prompt,
-    parse_response,
-)
+from trajlab.formats._chat_text.conversation import Conversation, parse_conversation, parse_response
+from trajlab.formats._chat_text.prompts import parse_prompt, tools_in_prompt
 
 __all__ = [
     "AgentText",
@@ -26,4 +22,5 @@ __all__ = [
     "parse_prompt",
     "parse_response",
     "read_agent_text",
+    "tools_in_prompt",
 ]

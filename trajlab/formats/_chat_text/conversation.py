@@ -6,6 +6,7 @@ import msgspec
 
 from trajlab.formats._chat_text import results, stripped, turns
 from trajlab.formats._chat_text.calls import read_agent_text
+from trajlab.formats._chat_text.prompts import ROLE_LINES, is_empty
 from trajlab.formats._chat_text.spellings import named_json_call
 from trajlab.formats._chat_text.turns import Turn
 from trajlab.records import Message, Step, ToolCall
@@ -25,9 +26,6 @@ class Conversation(msgspec.Struct, gc=False):
     cut_off: str | None = None
 
 
-_ROLE_LINES = ("system\n", "user\n", "assistant\n")
-
-
 def parse_response(text: str, prompt: str | None = None) -> Conversation:
     """Turns of what a rollout produced: the agent's, the tools' and users' in between.
 
@@ -35,7 +33,7 @@ def parse_response(text: str, prompt: str | None = None) -> Conversation:
         text: The response, special tokens kept or dropped. Dropped ones: see :mod:`.stripped`.
         prompt: The prompt before it, if known: tells the template, and whether it ends in ``<think>``.
     """
-    lined = prompt is not None and prompt.startswith(_ROLE_LINES) and not prompt.endswith("assistant\n\n")
+    lined = prompt is not None and prompt.startswith(ROLE_LINES) and not prompt.endswith("assistant\n\n")
     if lined:  # special tokens were dropped: what looks like one is the agent's own text
         found = stripped.split_role_lines(text)
     elif turns.is_marked(text):
@@ -54,67 +52,6 @@ def parse_conversation(text: str) -> Conversation:
     return _built(turns.split_marked(text, "system"), in_reasoning=False)
 
 
-def parse_prompt(text: str) -> list[Message]:
-    """Messages of a prompt, special tokens kept or dropped; the header of the turn to come is left out.
-
-    Earlier turns of the agent and of tools (few-shot examples, a resumed conversation) are messages with
-    the role ``assistant`` or ``tool``: not steps of this rollout. A prompt without roles is one ``user``
-    message.
-    """
-    if "<" in text and turns.is_marked(text):
-        found = turns.split_marked(text, "user")
-    elif text.startswith(("system\n\n", "user\n\n")) and text.endswith("assistant\n\n"):
-        found = _glued_prompt(text)
-    elif text.startswith(_ROLE_LINES):
-        found = _lined_prompt(text)
-    else:
-        return [Message("user", text)]
-    if found and found[-1].role == "assistant" and _is_empty(found[-1].body):
-        found.pop()
-    return [Message(_role(turn), turn.body.strip("\n")) for turn in found]
-
-
-def _role(turn: Turn) -> str:
-    return "tool" if turn.role == "user" and turn.body.startswith("<tool_response>") else turn.role
-
-
-def _is_empty(body: str) -> bool:
-    """Nothing, or only the reasoning tags that templates put after the header."""
-    return body.strip() in ("", "<think>") or not body.replace("<think>", "").replace("</think>", "").strip()
-
-
-def _lined_prompt(text: str) -> list[Turn]:
-    r"""``system\n…\nuser\n…\nassistant\n``: roles alternate, so the next one is known."""
-    role, _, _ = text.partition("\n")
-    start = len(role) + 1
-    found: list[Turn] = []
-    while True:
-        following = "assistant" if role == "user" else "user"
-        end = text.find(f"\n{following}\n", start - 1)
-        if end < 0:
-            found.append(Turn(role, text[start:]))
-            return found
-        found.append(Turn(role, text[start:end]))
-        role, start = following, end + len(following) + 2
-
-
-def _glued_prompt(text: str) -> list[Turn]:
-    """Llama 3: role words glued to the text before them."""
-    role, _, _ = text.partition("\n")
-    start = len(role) + 2
-    found: list[Turn] = []
-    while True:
-        following = "assistant" if role == "user" else "user"
-        end = text.find(f"{following}\n\n", start)
-        while following == "user" and end > 0 and text[end - 1].isspace() and text[end - 2 : end] != "\n\n":
-            end = text.find("user\n\n", end + 1)
-        if end < 0:
-            found.append(Turn(role, text[start:]))
-            return found
-        found.append(Turn(role, text[start:end]))
-        role, start = following, end + len(following) + 2
-
-
 def _built(found: list[Turn], in_reasoning: bool) -> Conversation:
     built = Conversation([], [])
     steps = built.steps
@@ -128,7 +65,7 @@ def _built(found: list[Turn], in_reasoning: bool) -> Conversation:
         else:
             built.messages.append(Message(role, turn.body.strip("\n"), len(steps) or None))
             built.cut_off = None
-    if found and found[-1].role == "assistant" and _is_empty(found[-1].body):
+    if found and found[-1].role == "assistant" and is_empty(found[-1].body):
         _drop_empty_step(built)
     for step in steps:
         for call in step.calls:

@@ -2,9 +2,9 @@ r"""Turns in text whose special tokens were dropped (``skip_special_tokens=True`
 
 The markers are gone and only role words remain, so a turn needs evidence. In this order:
 
-1. A ``<tool_response>`` right after a line ``user`` or ``tool``, or right after ``</tool_call>``, opens a
+1. A ``<tool_response>`` right after a line ``user`` or ``tool``, or right after a call's closing tag, opens a
    tool turn; it lasts to the line ``assistant`` behind its last ``</tool_response>``.
-2. A line ``tool`` or ``user`` right after ``</tool_call>`` opens a turn (old SGLang rollouts).
+2. A line ``tool`` or ``user`` right after a call's closing tag opens a turn (old SGLang rollouts).
 3. Any other line ``user`` or ``tool`` opens a turn only if a line ``assistant`` follows later, both stand
    outside ``<think>``, ``<tool_call>`` and fenced code, and the prompt itself has role lines.
 
@@ -22,6 +22,7 @@ from trajlab.formats._chat_text.turns import Turn, channel_turn
 _OPEN = "<tool_response>"
 _CLOSE = "</tool_response>"
 _ASSISTANT = "\nassistant\n"
+_CALL_ENDS = ("</tool_call>", "<|tool_call_end|>", "<tool_call|>", "</seed:tool_call>", "</function>")
 _ROLE_LINE = re.compile(r"\n(user|tool|assistant)(?=\n)")
 _PROTECTION = re.compile(r"<tool_call>|</tool_call>|<think>|</think>|```")
 _PROTECTED_BY = {"<tool_call>": "</tool_call>", "<think>": "</think>", "```": "```"}
@@ -56,7 +57,7 @@ def _tool_head(text: str, start: int, found: int) -> tuple[int, bool]:
     """(end of the assistant's text, whether a role line stands between); -1 where it is no tool turn."""
     if found - 6 >= start and text.startswith(("\nuser\n", "\ntool\n"), found - 6):
         return found - 6, True
-    if text[max(start, found - 40) : found].rstrip().endswith("</tool_call>"):
+    if text[max(start, found - 40) : found].rstrip().endswith(_CALL_ENDS):
         return found, False
     return -1, False
 
@@ -101,7 +102,7 @@ def _split_doubtful(text: str, weak: bool) -> list[Turn]:
     for found in lines:
         at, word = found.start(), found[1]
         if role == "assistant":
-            after_call = text[max(start, at - 40) : at].rstrip().endswith("</tool_call>")
+            after_call = text[max(start, at - 40) : at].rstrip().endswith(_CALL_ENDS)
             accepted = word != "assistant" and (after_call or (weak and at < last_assistant))
         else:
             accepted = word == "assistant" or word == role == "tool"
