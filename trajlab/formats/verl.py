@@ -27,7 +27,7 @@ from trajlab.records import Message, Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import Line, lines
-from trajlab.sources.safe_json import clean_text, is_non_finite, loads, to_bool, to_float, to_int
+from trajlab.sources.safe_json import Loaded, clean_text, is_non_finite, loads, to_bool, to_float, to_int
 
 _CARRIED = frozenset(
     {
@@ -60,13 +60,14 @@ _NOT_COMPONENTS = frozenset(
 """Extras that are no component: ``reward`` is the total once more, the others keep books."""
 _NOT_COMPONENT_SUFFIXES = ("_id", "_index", "_idx", "_step", "_steps", "_turns", "_length", "_tokens")
 _COMPONENT_WORDS = re.compile(r"acc|reward|score|format|bonus|penalt|correct|success")
-"""Names under which text is taken for a number: 0.8 and later write numpy scalars as text, and ``pred`` is text."""
+"""Names under which text is taken for a number: 0.8 and later write numpy scalars as text, ``pred`` is text."""
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
 _VALIDATION_WORDS = frozenset({"val", "validation", "eval", "evaluation"})
 _TRAIN_WORDS = frozenset({"train", "training", "rollout", "rollouts"})
 _WORD_BREAK = re.compile(r"[^a-z]+")
 _STEP_FILE = re.compile(r"(\d{1,12})\.jsonl(?:\.(?:gz|zst|zstd|xz))?")
 _MAX_PROMPTS_KEPT = 512
+_decode = msgspec.json.Decoder().decode
 
 
 def recognise(probe: Probe) -> str | None:
@@ -108,6 +109,7 @@ def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
 
 class _Prompt(msgspec.Struct, gc=False):
     text: str
+    digest: str
     task_id: str
     messages: list[Message]
     tools: list[str] | None
@@ -128,56 +130,75 @@ class _Reader:
             self.split = "train"
         self.further_outputs = 0
         self._prompts: dict[str, _Prompt] = {}
+        self._extras: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def read(self, line: Line) -> Trajectory | Problem:
+        fixes: tuple[str, ...] = ()
         try:
-            loaded = loads(line.data)
-        except ValueError as error:
-            if not line.finished:
-                return Problem("truncated", f"the last record is cut: {error}", line.number, line.offset)
-            return Problem("unreadable_record", str(error), line.number, line.offset)
-        record = loaded.value
+            record = _decode(line.data)
+        except (ValueError, RecursionError):
+            loaded = _repaired(line)
+            if isinstance(loaded, Problem):
+                return loaded
+            record, fixes = loaded.value, loaded.fixes
         if not isinstance(record, dict):
             return Problem("unreadable_record", "not a JSON object", line.number, line.offset)
         if not isinstance(record.get("output"), str):
             found = type(record["output"]).__name__ if "output" in record else "nothing"
             return Problem("wrong_type", f"`output` is no text but {found}", line.number, line.offset)
         trajectory = self._trajectory(record, line)
-        if loaded.fixes:
-            _note(trajectory, line, "cleaned", _cleaned(loaded.fixes, record))
+        if fixes:
+            _note(trajectory, line, "cleaned", _cleaned(fixes, record))
         return trajectory
 
     def _trajectory(self, record: dict[str, Any], line: Line) -> Trajectory:
         prompt = self._prompt(record.get("input"))
-        output = record["output"]
-        conversation = parse_response(output, prompt.text if prompt else None)
-        uid = record.get("uid")
-        session = _session_of(uid)
-        variant = _variant(record, session is not None)
-        trajectory = Trajectory(variant, str(line.offset), line=line.number, agent="verl")
-        trajectory.steps = conversation.steps
-        trajectory.messages = conversation.messages
+        conversation = parse_response(record["output"], prompt.text if prompt else None)
+        step = record.get("step")
+        if type(step) is not int:
+            step = to_int(step)
+        trajectory = Trajectory(
+            "legacy",
+            str(line.offset),
+            train_step=self.file_step if step is None else step,
+            split=self.split or "train",
+            agent="verl",
+            line=line.number,
+            messages=conversation.messages,
+            steps=conversation.steps,
+        )
         if prompt is not None:
             trajectory.messages = prompt.messages + conversation.messages
             trajectory.task_id = prompt.task_id
             trajectory.tools_offered = prompt.tools
-        step = to_int(record.get("step"))
-        trajectory.train_step = self.file_step if step is None else step
-        trajectory.split = self._split(record, variant)
+        self._add_identity(trajectory, record, prompt)
+        if conversation.cut_off is not None:
+            trajectory.termination = "truncated_budget"
+            trajectory.stop_reason = f"cut off inside {conversation.cut_off}"
+        self._add_rewards(trajectory, record, line)
+        if prompt is None:
+            _note(trajectory, line, "wrong_type", "`input` is no text")
+        return trajectory
+
+    def _add_identity(self, trajectory: Trajectory, record: dict[str, Any], prompt: _Prompt | None) -> None:
+        uid = record.get("uid")
+        session = _session_of(uid) if uid is not None else None
         if session is not None:
+            trajectory.variant = _variant(record, has_session=True)
             trajectory.native_id = uid
             trajectory.group_id, trajectory.attempt, index = session
             self.further_outputs += index > 0
         else:
-            trajectory.native_id = _text_or_none(record.get("request_id"))
-            trajectory.group_id = _legacy_group(uid, trajectory)
-        if conversation.cut_off is not None:
-            trajectory.termination = "truncated_budget"
-            trajectory.stop_reason = f"cut off inside {conversation.cut_off}"
-        _add_rewards(trajectory, record, line)
-        if prompt is None:
-            _note(trajectory, line, "wrong_type", "`input` is no text")
-        return trajectory
+            request = record.get("request_id")
+            trajectory.native_id = request if isinstance(request, str) else None
+            if isinstance(uid, str):  # a plain `uid` names the group of a prompt
+                trajectory.group_id = uid
+            elif prompt is not None and trajectory.train_step is not None:
+                trajectory.group_id = f"{trajectory.train_step}:{prompt.digest}"
+        if self.split is None and ("reward" in record or trajectory.variant == "v1_validation"):
+            trajectory.split = "validation"  # only `_validate` puts `reward` among the extras
+        elif trajectory.variant == "v1_validation":
+            trajectory.split = "validation"
 
     def _prompt(self, text: object) -> _Prompt | None:
         """The prompt taken apart; attempts at one task share it."""
@@ -189,16 +210,64 @@ class _Reader:
             return known
         if len(self._prompts) >= _MAX_PROMPTS_KEPT:
             self._prompts.clear()
-        prompt = _Prompt(text, f"prompt:{digest}", parse_prompt(text), tools_in_prompt(text))
+        prompt = _Prompt(text, digest, f"prompt:{digest}", parse_prompt(text), tools_in_prompt(text))
         self._prompts[digest] = prompt
         return prompt
 
-    def _split(self, record: dict[str, Any], variant: str) -> str:
-        if variant == "v1_validation" or self.split == "validation":
-            return "validation"
-        if self.split is None and "reward" in record:
-            return "validation"  # only `_validate` puts it among the extras
-        return "train"
+    def _add_rewards(self, trajectory: Trajectory, record: dict[str, Any], line: Line) -> None:
+        score = record.get("score")
+        if type(score) is float and math.isfinite(score):
+            trajectory.reward = score
+        else:
+            _add_odd_score(trajectory, score, line)
+        names = tuple(record)
+        extras = self._extras.get(names)
+        if extras is None:
+            extras = self._extras[names] = _extras_of(names)
+        if not extras:
+            return
+        rewards = trajectory.rewards
+        for name in extras:
+            value = record[name]
+            if type(value) is float and math.isfinite(value):
+                rewards.append(RewardPart(name, value))
+            elif _is_component(name, value):
+                rewards.append(RewardPart(clean_text(name), to_float(value)))
+        for name in _VERDICTS:
+            if name in record:
+                trajectory.correct = to_bool(record[name])
+                return
+
+
+def _extras_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Keys that may be reward components or verdicts."""
+    return tuple(
+        name
+        for name in names
+        if name not in _BASE_KEYS
+        and name not in _NOT_COMPONENTS
+        and not name.endswith(_NOT_COMPONENT_SUFFIXES)
+    )
+
+
+def _add_odd_score(trajectory: Trajectory, score: object, line: Line) -> None:
+    if isinstance(score, list):  # one value per token: the rollout's reward is their sum
+        values = [to_float(value) for value in score]
+        total = [value for value in values if value is not None]
+        trajectory.reward = math.fsum(total) if total and len(total) == len(values) else None
+    else:
+        trajectory.reward = to_float(score)
+    if trajectory.reward is None and score is not None and not is_non_finite(score):
+        _note(trajectory, line, "wrong_type", f"`score` is no number but {type(score).__name__}")
+
+
+def _repaired(line: Line) -> Loaded | Problem:
+    try:
+        return loads(line.data)
+    except ValueError as error:
+        if not line.finished:
+            return Problem("truncated", f"the last record is cut: {error}", line.number, line.offset)
+        return Problem("unreadable_record", str(error), line.number, line.offset)
 
 
 def _variant(record: dict[str, Any], has_session: bool) -> str:
@@ -221,43 +290,7 @@ def _is_count(text: str) -> bool:
     return len(text) < 10 and text.isascii() and text.isdigit()
 
 
-def _legacy_group(uid: object, trajectory: Trajectory) -> str | None:
-    """A plain ``uid`` names the prompt's group; without one, the attempts at a prompt in one step."""
-    if isinstance(uid, str):
-        return uid
-    if trajectory.task_id is None or trajectory.train_step is None:
-        return None
-    return f"{trajectory.train_step}:{trajectory.task_id.removeprefix('prompt:')}"
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _add_rewards(trajectory: Trajectory, record: dict[str, Any], line: Line) -> None:
-    score = record.get("score")
-    if isinstance(score, list):  # one value per token: the rollout's reward is their sum
-        values = [to_float(value) for value in score]
-        total = [value for value in values if value is not None]
-        trajectory.reward = math.fsum(total) if total and len(total) == len(values) else None
-    else:
-        trajectory.reward = to_float(score)
-    if trajectory.reward is None and score is not None and not is_non_finite(score):
-        _note(trajectory, line, "wrong_type", f"`score` is no number but {type(score).__name__}")
-    if len(record) <= 6 and record.keys() <= _BASE_KEYS:
-        return
-    for name in _VERDICTS:
-        if name in record:
-            trajectory.correct = to_bool(record[name])
-            break
-    for name, value in record.items():
-        if name not in _BASE_KEYS and _is_component(name, value):
-            trajectory.rewards.append(RewardPart(clean_text(name), to_float(value)))
-
-
 def _is_component(name: str, value: object) -> bool:
-    if name in _NOT_COMPONENTS or name.endswith(_NOT_COMPONENT_SUFFIXES):
-        return False
     if isinstance(value, (bool, int, float)):
         return True
     return (

@@ -6,6 +6,7 @@ import msgspec
 
 from trajlab.formats._chat_text import results, stripped, turns
 from trajlab.formats._chat_text.calls import read_agent_text
+from trajlab.formats._chat_text.plain import read_plain
 from trajlab.formats._chat_text.prompts import ROLE_LINES, is_empty
 from trajlab.formats._chat_text.spellings import named_json_call
 from trajlab.formats._chat_text.turns import Turn
@@ -34,7 +35,11 @@ def parse_response(text: str, prompt: str | None = None) -> Conversation:
         prompt: The prompt before it, if known: tells the template, and whether it ends in ``<think>``.
     """
     lined = prompt is not None and prompt.startswith(ROLE_LINES) and not prompt.endswith("assistant\n\n")
+    in_reasoning = prompt is not None and prompt.rstrip().endswith("<think>")
     if lined:  # special tokens were dropped: what looks like one is the agent's own text
+        steps = None if in_reasoning else read_plain(text)
+        if steps is not None:
+            return Conversation(steps, [])
         found = stripped.split_role_lines(text)
     elif turns.is_marked(text):
         found = turns.split_marked(text, "assistant")
@@ -44,7 +49,7 @@ def parse_response(text: str, prompt: str | None = None) -> Conversation:
         found = stripped.split_glued(text)
     else:
         found = stripped.split_role_lines(turns.without_end_markers(text), weak=prompt is None)
-    return _built(found, prompt is not None and prompt.rstrip().endswith("<think>"))
+    return _built(found, in_reasoning)
 
 
 def parse_conversation(text: str) -> Conversation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from trajlab.formats._chat_text import turns
 from trajlab.formats._chat_text.spellings import decode_json
@@ -21,7 +22,11 @@ def parse_prompt(text: str) -> list[Message]:
     the role ``assistant`` or ``tool``: not steps of this rollout. A prompt without roles is one ``user``
     message.
     """
-    if "<" in text and turns.is_marked(text):
+    if text.startswith("system\n") and text.endswith("\nassistant\n"):
+        system, _, user = text[7:-11].partition("\nuser\n")
+        if user and system[:1] != "\n" and "\nassistant\n" not in user:
+            return [Message("system", system.strip("\n")), Message("user", user.strip("\n"))]
+    if turns.is_marked(text) and not text.startswith(ROLE_LINES):
         found = turns.split_marked(text, "user")
     elif text.startswith(("system\n\n", "user\n\n")) and text.endswith("assistant\n\n"):
         found = _glued_prompt(text)
@@ -75,12 +80,8 @@ def _glued_prompt(text: str) -> list[Turn]:
         role, start = following, end + len(following) + 2
 
 
-def tools_in_prompt(text: str) -> list[str] | None:
-    """Names of the tools in the prompt's first ``<tools>`` block; ``None`` where there is no such block."""
-    _, opened, rest = text.partition("<tools>\n")
-    block, closed, _ = rest.partition("</tools>")
-    if not opened or not closed:
-        return None
+@lru_cache(maxsize=256)
+def _tools_in_block(block: str) -> tuple[str, ...]:
     names = [name.strip() for name in _XML_TOOL_NAME.findall(block)]
     for line in [] if names else block.split("\n"):
         try:
@@ -90,4 +91,13 @@ def tools_in_prompt(text: str) -> list[str] | None:
         function = tool.get("function", tool) if isinstance(tool, dict) else None
         if isinstance(function, dict) and isinstance(function.get("name"), str):
             names.append(function["name"])
-    return names or None
+    return tuple(names)
+
+
+def tools_in_prompt(text: str) -> list[str] | None:
+    """Names of the tools in the prompt's first ``<tools>`` block; ``None`` where there is no such block."""
+    start = text.find("<tools>\n")
+    end = text.find("</tools>", start)
+    if start < 0 or end < 0:
+        return None
+    return list(_tools_in_block(text[start + 8 : end])) or None

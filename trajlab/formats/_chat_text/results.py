@@ -33,14 +33,14 @@ _PAIRS = (
     ("<tool_output", "</tool_output>"),
     ("<response>", "</response>"),
 )
-_PARALLEL = "\n</tool_response>\n<tool_response>\n"
+PARALLEL = "\n</tool_response>\n<tool_response>\n"
 
 
 def read_results(body: str, name: str | None = None) -> Results:
     """Outputs in the text of a tool turn, in any spelling."""
     if body.startswith("<tool_response>\n") and body.endswith("\n</tool_response>"):
         inside = body[16:-17]
-        return Results(inside.split(_PARALLEL) if _PARALLEL in inside else [inside], name)
+        return Results(inside.split(PARALLEL) if PARALLEL in inside else [inside], name)
     for opening, closing in _PAIRS:
         if opening in body:
             return _tagged(body, opening, closing, name)
@@ -97,6 +97,7 @@ _ERRORS = (
     "Traceback (most recent call last)",
 )
 """How outputs that are errors begin (TRL, verl and its forks, Python)."""
+_SUSPECT = (*_ERRORS, "Tool ")
 
 
 def answer(call: ToolCall, output: str) -> None:
@@ -107,14 +108,16 @@ def answer(call: ToolCall, output: str) -> None:
     """
     call.output = output
     call.executed = True
-    if output.startswith(_ERRORS):
+    if not output.startswith(_SUSPECT):
+        call.invalid = None
+    elif output.startswith(_ERRORS):
         call.is_error = True
         if call.tool is not None and _unknown_tool(call.tool, output[:400]):
             call.invalid = "unknown_tool"
     elif call.tool is not None and output.startswith(f"Tool {call.tool} not found"):
         call.is_error = True
         call.invalid = "unknown_tool"
-    elif call.invalid is not None:
+    else:
         call.invalid = None
 
 

@@ -23,12 +23,14 @@ _GEMMA_KEY = re.compile(r"([{,])\s*+([\w.$-]++)\s*+:")
 _PYTHON_TAG_CALL = re.compile(r"([A-Za-z_]\w{0,100})\.call\(")
 
 
-class _JsonCall(msgspec.Struct):
+class JsonCall(msgspec.Struct):
+    """The usual call: a name and an object of arguments."""
+
     name: str
     arguments: dict[str, Any]
 
 
-_json_call = msgspec.json.Decoder(_JsonCall).decode
+decode_json_call = msgspec.json.Decoder(JsonCall).decode
 _json_value = msgspec.json.Decoder().decode
 
 
@@ -63,7 +65,7 @@ def unparsable(text: str) -> ToolCall:
 def json_call(text: str) -> ToolCall:
     """``{"name": …, "arguments": {…}}`` (Hermes, Qwen); ``parameters`` is Llama's word."""
     try:
-        call = _json_call(text)
+        call = decode_json_call(text)
     except (ValueError, RecursionError):
         return _json_call_slowly(text)
     return ToolCall(call.name, call.arguments)

@@ -50,6 +50,8 @@ _ROLE_TAG_HINTS = (
 )  # fmt: skip
 _HINTS = tuple(hint for hint, _ in _MARKED) + _ROLE_TAG_HINTS
 
+_HINT_STARTS = ("<|", "<｜", "<start_of_turn>", "]~b]", "<seed:")
+
 _ENDS = (
     "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|call|>",
     "<|return|>", "<|eot|>", "<|eom|>", "<turn|>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "[e~[",
@@ -73,7 +75,7 @@ _ROLES = {
 
 def is_marked(text: str) -> bool:
     """Whether role markers stand in the text."""
-    return any(hint in text for hint in _HINTS)
+    return any(start in text for start in _HINT_STARTS) and any(hint in text for hint in _HINTS)
 
 
 def without_end_markers(text: str) -> str:
