@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from trajlab.behavior.repetition import repetition_facts
-from trajlab.behavior.shell import RULES_VERSION as SHELL_RULES
-from trajlab.behavior.shell import analyse
+from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
+from trajlab.behavior.shell import analyse, labels_of
 from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import is_think_tool, labels_of_tool
+from trajlab.behavior.tools import kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
@@ -55,14 +55,21 @@ def _command_rows(call: ToolCall, number: int, step: int) -> tuple[frozenset[str
             return labels, []
         return labels, [(number, step, 0, call.tool, *_flags(labels), None, "tool")]
     simple = analyse(call.command)
-    labels = frozenset().union(*(command.labels for command in simple)) if simple else frozenset({"other"})
-    if len(labels) > 1:
-        labels -= {"other"}
     rows: list[Row] = [
-        (number, step, i, command.program, *_flags(command.labels), command.scope, command.rule)
+        (number, step, i, command.program, *_flags(command.labels), command.scope, _rule_ids(command.rules))
         for i, command in enumerate(simple)
     ]
-    return labels, rows
+    return labels_of(simple), rows
+
+
+@lru_cache(maxsize=4096)
+def _rule_ids(rules: tuple[tuple[str, str], ...]) -> str:
+    return " ".join(f"{label}={rule}" for label, rule in rules)
+
+
+def is_think_tool(tool: str | None) -> bool:
+    """Whether a tool only records a thought."""
+    return kind_of_tool(tool) == "think"
 
 
 def _decoded(arguments: str | None) -> dict[str, Any] | None:
@@ -117,8 +124,8 @@ def derive(
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
     executed = [call.executed for call in calls]
-    known = None not in executed
-    used = True if True in executed else False if known else None
+    known = not executed or any(state is not None for state in executed)
+    used = True if True in executed else None if None in executed else False
     refused = sum(step.invalid_action is not None and not step.calls for step in trajectory.steps)
     outputs = sum(call.output is not None for call in calls)
     return (

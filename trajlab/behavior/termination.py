@@ -20,6 +20,9 @@ CLASSES = (
 )
 """All classes a finished table can hold; null is *not recorded*."""
 
+MINI_ENVIRONMENT = frozenset({"CalledProcessError", "RuntimeError", "TimeoutExpired"})
+"""Exceptions that, before the first step, mean the environment did not start."""
+
 MINI_SWE_AGENT = {
     "Submitted": ENDED,
     "submitted": ENDED,
@@ -29,9 +32,6 @@ MINI_SWE_AGENT = {
     "ContextWindowExceededError": "truncated_budget",
     "UserInterruption": "incomplete",
     "": "incomplete",
-    "CalledProcessError": "environment_error",
-    "RuntimeError": "environment_error",
-    "TimeoutExpired": "environment_error",
 }
 """mini-swe-agent ``exit_status``; any other exception name is an infrastructure error."""
 
@@ -89,10 +89,17 @@ GENERIC = {
 """Words of chat rows and HF-style datasets, whose scaffold is not named."""
 
 
-def classify_mini(exit_status: str | None) -> str | None:
-    """Class of a mini-swe-agent exit status; null stays null."""
+def classify_mini(exit_status: str | None, *, started: bool) -> str | None:
+    """Class of a mini-swe-agent exit status; null stays null.
+
+    Args:
+        exit_status: The scaffold's word, or the name of the exception that ended the run.
+        started: Whether the agent took a step.
+    """
     if exit_status is None:
         return None
+    if not started and exit_status in MINI_ENVIRONMENT:
+        return "environment_error"
     return MINI_SWE_AGENT.get(exit_status, "infrastructure_error")
 
 

@@ -193,8 +193,10 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
 def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     """The same record in a second file: equal content and identity, another source (equal samples are no copies)."""
     key = ["run", "format", "content_digest", "task_id", "native_id", "train_step"]
-    first = pl.struct("root", "source").first().over(key)
-    return joined.with_columns(duplicate=(first != pl.struct("root", "source")) & ~pl.col("superseded"))
+    place = pl.struct("root", "source")
+    kept = joined.filter(~pl.col("superseded")).select("trajectory_id", copy=place != place.first().over(key))
+    joined = joined.join(kept, on="trajectory_id", how="left", maintain_order="left")
+    return joined.with_columns(duplicate=pl.col("copy").fill_null(value=False))
 
 
 def _sources(folder: Path, manifest: Manifest) -> pl.DataFrame:

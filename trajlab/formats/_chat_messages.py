@@ -110,11 +110,12 @@ class Conversation:
         self._item_step = False
 
     def fill(self, messages: list[ChatMessage]) -> None:
-        """Take all messages; calls that nothing answered are then not executed."""
+        """Take all messages; calls that nothing answered were not executed, in the last turn that is not known."""
         for message in messages:
             self._take(message)
+        last = self.steps[-1].calls if self.steps else []
         for call in self._open:
-            call.executed = False
+            call.executed = None if any(call is other for other in last) else False
 
     def _take(self, message: ChatMessage) -> None:
         kind = message.type

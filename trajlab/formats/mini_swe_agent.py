@@ -131,7 +131,6 @@ def _trajectory(parsed: Document, bundle: Bundle) -> Trajectory:
         agent_version=info.mini_version,
         model=_plain(settings, "model.model_name"),
         stop_reason=info.exit_status,
-        termination=classify_mini(info.exit_status),
         logged_steps=stats.api_calls,
         cost=stats.instance_cost,
         steps_allowed=_limit(settings),
@@ -140,6 +139,7 @@ def _trajectory(parsed: Document, bundle: Bundle) -> Trajectory:
         settings=settings,
     )
     _Turns(trajectory, submitted=info.exit_status in _ENDS, v1=bundle.variant != "1.1").fill(parsed.messages)
+    trajectory.termination = classify_mini(info.exit_status, started=bool(trajectory.steps))
     _add_totals(trajectory)
     return trajectory
 
