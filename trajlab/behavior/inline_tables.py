@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 SUSPECT = re.compile(
-    r"open\(|write|shutil|rename|replace\(|fileinput|savetxt|pytest|unittest|nose|\.test\(|[^a-z_]test\(|doctest|"
-    r"run_tests|call_command|execute_from|subprocess|os\.system|popen|loadTests"
+    r"['\"](?:[rbtU]?[wax]|r[bt]?\+)[bt+]{0,2}['\"]|write_text|write_bytes|shutil|fileinput|\bos\.(?:rename|replace|system)"
+    r"|import[^\n]{0,200}\b(?:rename|replace|copy|move|system)\b|pytest|unittest|nose|\btest\(|doctest"
+    r"|run_tests|call_command|execute_from|subprocess|popen|loadTests"
 )
 """Inline Python without any of these neither writes files nor drives tests."""
 

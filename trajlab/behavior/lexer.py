@@ -9,6 +9,9 @@ of their own and leave ``$()`` in the word that held them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+import msgspec
 
 from trajlab.behavior.lexer_tables import (
     ARITHMETIC,
@@ -23,6 +26,8 @@ from trajlab.behavior.lexer_tables import (
     RESERVED,
     SUBSTITUTION,
     TOKEN,
+    WORD,
+    WORDS,
 )
 
 NORMAL, HEADER, PATTERN, CONDITION, SUBJECT, NAME = range(6)
@@ -35,35 +40,21 @@ MAX_DEPTH = 500
 TOP, GROUP, SUBSTITUTED, BACKQUOTED, ARRAY = range(5)
 
 
-class RawCommand:
+class RawCommand(msgspec.Struct, gc=False):
     """One simple command as written: words with quotes removed, redirections, and its place."""
 
-    __slots__ = (
-        "assignments",
-        "depth",
-        "group_start",
-        "here_string",
-        "heredoc",
-        "pipeline",
-        "piped_in",
-        "piped_out",
-        "redirects",
-        "stdin_file",
-        "words",
-    )
-
-    def __init__(self, depth: int, pipeline: int, piped_in: bool) -> None:
-        self.words: list[str] = []
-        self.assignments: list[tuple[str, str]] = []
-        self.redirects: list[tuple[str, str]] = []
-        self.heredoc: str | None = None
-        self.here_string: str | None = None
-        self.stdin_file: str | None = None
-        self.depth = depth
-        self.pipeline = pipeline
-        self.piped_in = piped_in
-        self.piped_out = False
-        self.group_start: int | None = None
+    depth: int
+    pipeline: int
+    piped_in: bool
+    words: list[str] = []
+    assignments: list[tuple[str, str]] = []
+    redirects: list[tuple[str, str]] = []
+    heredoc: str | None = None
+    here_string: str | None = None
+    stdin_file: str | None = None
+    piped_out: bool = False
+    group_start: int | None = None
+    """Number of the first command of the group (``{ … }``, ``( … )``, a loop) that ends here."""
 
 
 class _Frame:
@@ -103,28 +94,20 @@ class Lexer:
     def run(self) -> list[RawCommand]:
         """Read the whole text."""
         text, position, end = self.text, 0, len(self.text)
-        match_token = TOKEN.match
-        handlers = (
-            self._open_complex,
-            self._bare,
-            self._plain_quoted,
-            self._plain_quoted,
-            self._newline,
-            self._redirect,
-            self._separator,
-            self._comment,
-            self._open_parenthesis,
-            self._close_parenthesis,
-            self._process_substitution,
-        )
+        match_token, match_words, handlers = TOKEN.match, WORDS.match, HANDLERS
         while position < end:
             if self.parts is not None:
                 position = self._quoted(position) if self.quoted else self._pieces(position)
                 continue
+            if self.redirect is None and self.mode == NORMAL:
+                found = match_words(text, position)
+                if found is not None and self._take(found[0]):
+                    position = found.end()
+                    continue
             match = match_token(text, position)
             if match is None:  # only blanks are left
                 break
-            position = handlers[match.lastindex or 0](match)
+            position = handlers[match.lastindex or 0](self, match)
         while self.frames:
             self._end_word()
             self._finish()
@@ -132,6 +115,22 @@ class Lexer:
         self._end_word()
         self._finish()
         return self.commands
+
+    def _take(self, run: str) -> bool:
+        """Take words that stand together; ``False`` where the first may be a reserved word or an assignment."""
+        if "'" in run or '"' in run:
+            words = [word[1:-1] if word[0] in "'\"" else word for word in WORD.findall(run)]
+        else:
+            words = run.split() if run.isascii() else WORD.findall(run)
+        command = self.command
+        if command.words:
+            command.words.extend(words)
+            return True
+        first = words[0] if words else ""
+        if first in RESERVED or "=" in first or not words:
+            return False
+        command.words = words
+        return True
 
     # Words
 
@@ -448,6 +447,22 @@ class Lexer:
         if inner and len(inner[0].words) > 1 and inner[0].words[0] in ("which", "command"):
             return inner[0].words[-1]
         return SUBSTITUTION
+
+
+HANDLERS: tuple[Callable[[Lexer, re.Match[str]], int], ...] = (
+    Lexer._open_complex,
+    Lexer._bare,
+    Lexer._plain_quoted,
+    Lexer._plain_quoted,
+    Lexer._newline,
+    Lexer._redirect,
+    Lexer._separator,
+    Lexer._comment,
+    Lexer._open_parenthesis,
+    Lexer._close_parenthesis,
+    Lexer._process_substitution,
+)
+"""What each group of ``TOKEN`` calls."""
 
 
 def _unescape(body: str) -> str:

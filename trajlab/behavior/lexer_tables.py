@@ -27,6 +27,19 @@ TOKEN = re.compile(
 _BRACED = r"\$\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+\}"
 _ARITHMETIC = r"\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)"
 
+WORDS = re.compile(
+    r"(?:[ \t\r]*+(?:(?!\#|[0-9]++[<>])[^ \t\r\n'\"\\$`|&;<>()]++|'[^']*+'|\"[^\"\\$`]*+\")" + _END + r")++"
+)
+"""Words that stand together, each bare or quoted as a whole: most commands are nothing else."""
+
+WORD = re.compile(r"[^ \t\r'\"]+|'[^']*'|\"[^\"]*\"")
+
+QUICK_SEPARATOR = re.compile(r"[ \t]*+(?:(\|)(?![|&])|(&&|;(?![;&])|\n|\Z))")
+QUICK_HEREDOC = re.compile(
+    r"[ \t]*+(?:<<[ \t]*+'?([A-Za-z_]++)'?[ \t]*+>[ \t]*+([A-Za-z0-9_./-]++)"
+    r"|>[ \t]*+([A-Za-z0-9_./-]++)[ \t]*+<<[ \t]*+'?([A-Za-z_]++)'?)[ \t]*+\n"
+)
+
 ARITHMETIC = re.compile(_ARITHMETIC)
 
 PIECE = re.compile(

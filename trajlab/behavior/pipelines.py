@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from trajlab.behavior.rules import AUTHORS, CONSTANT, REWRITERS, SOURCE_SUFFIXES
-from trajlab.behavior.verdicts import SimpleCommand
+from trajlab.behavior.verdicts import NOTHING, SimpleCommand, Verdict, verdict
 
 READ = frozenset({"read"})
 SEARCH = frozenset({"search"})
 HARMLESS = frozenset({"read", "search", "other", "edit", "fileop"})
+AUTHORED = verdict("edit", "redirect/authored")
 NULL_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
 def _with(command: SimpleCommand, label: str | None, rule: str) -> SimpleCommand:
     """The command with this label alone (none where ``label`` is ``None``)."""
-    labels = frozenset((label,)) if label else frozenset()
-    return msgspec.structs.replace(command, labels=labels, rules=((label or "", rule),) if label else ())
+    return _judged(command, verdict(label, rule) if label else NOTHING)
+
+
+def _judged(command: SimpleCommand, judged: Verdict) -> SimpleCommand:
+    return SimpleCommand(
+        command.program,
+        command.arguments,
+        judged[0],
+        judged[1],
+        judged[2],
+        command.is_filter,
+        command.redirects,
+        command.heredoc,
+        command.wrappers,
+        command.depth,
+        command.pipeline,
+        command.stdin_file,
+    )
 
 
 def settle(commands: list[SimpleCommand]) -> None:
@@ -59,10 +74,12 @@ def _authored(upstream: Sequence[SimpleCommand]) -> bool:
 
 def redirected(command: SimpleCommand, upstream: Sequence[SimpleCommand]) -> SimpleCommand:
     """Judge where a command's standard output goes."""
+    program = command.program
+    if program == "cat" and command.heredoc is not None and not upstream and command.redirects[0][0][:5] != "/dev/":
+        return _judged(command, AUTHORED)
     targets = [path for path, _ in command.redirects if path not in NULL_FILES]
     if not targets:
         return command
-    program = command.program
     if program in (":", "true", "") or (program == "cat" and command.arguments == ("/dev/null",)):
         return _with(command, "fileop", "redirect/empty file")
     source = any(path.rpartition(".")[2] in SOURCE_SUFFIXES and "." in path for path in targets)
@@ -80,9 +97,7 @@ def redirected(command: SimpleCommand, upstream: Sequence[SimpleCommand]) -> Sim
 
 
 def _add(command: SimpleCommand, label: str, rule: str) -> SimpleCommand:
-    return msgspec.structs.replace(
-        command, labels=command.labels | {label}, rules=(*command.rules, (label, rule))
-    )
+    return _judged(command, (command.labels | {label}, (*command.rules, (label, rule)), command.scope))
 
 
 def group_redirected(command: SimpleCommand, group: Sequence[SimpleCommand]) -> SimpleCommand:

@@ -33,7 +33,7 @@ from trajlab.behavior.verdicts import (
     whole_test_run,
 )
 
-_SED_IN_PLACE = re.compile(r"-(?:[nErsuz]*i|-in-place)")
+SED_IN_PLACE = re.compile(r"-(?:[nErsuz]*i|-in-place)")
 _PERL_IN_PLACE = re.compile(r"-[pnlaw0-9]*i")
 _PERL_LOOP = re.compile(r"-[lawsF0-9:,]*[np]")
 _AWK_WRITES = re.compile(r"print[^;}\n\"']*(?:\"[^\"\n]*\"[^;}\n\"']*)*>>?[ ]*\"")
@@ -42,7 +42,7 @@ _TARGET_PARTS = re.compile(r"[-_:./]")
 
 def sed(arguments: Sequence[str], context: Context) -> Outcome:
     for word in arguments:
-        if word[:1] == "-" and _SED_IN_PLACE.match(word):
+        if word[:1] == "-" and SED_IN_PLACE.match(word):
             return verdict("edit", "flag/sed -i")
     return verdict("read", "program/sed")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from trajlab.behavior.classify import classify
+from trajlab.behavior.classify import classify, classify_plain
 from trajlab.behavior.lexer import Lexer, RawCommand
-from trajlab.behavior.pipelines import group_redirected, settle
+from trajlab.behavior.pipelines import group_redirected, redirected, settle
+from trajlab.behavior.quick import quick_commands
 from trajlab.behavior.rules import RULES_VERSION
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
@@ -68,15 +69,32 @@ def _cached(text: str) -> tuple[SimpleCommand, ...]:
 def _analyse(text: str, depth: int) -> list[SimpleCommand]:
     if depth == 0 and "edit" in text and (verb := _EDIT_VERB.match(text)):
         return _edit_verb(text, verb.end())
-    raws = Lexer(text).run()
-    if len(raws) == 1:
-        return _single(raws[0], depth)
-    return _Reading(depth).read(raws)
+    raws = quick_commands(text)
+    return _Reading(depth).read(Lexer(text).run()) if raws is None else _plain(raws, depth)
 
 
-def _single(raw: RawCommand, depth: int) -> list[SimpleCommand]:
-    reading = _Reading(depth)
-    return reading.read([raw])
+def _plain(raws: list[RawCommand], depth: int) -> list[SimpleCommand]:
+    """Judge commands that hold no variables, assignments or groups."""
+    commands: list[SimpleCommand] = []
+    pipeline: list[SimpleCommand] = []
+    printed: str | None = None
+    for raw in raws:
+        plain = classify_plain(raw, raw.words, depth)
+        if plain is not None and not raw.piped_in and not raw.piped_out:
+            commands.append(redirected(plain, ()) if raw.redirects else plain)
+            continue
+        if plain is not None:
+            pipeline.append(plain)
+        else:
+            stdin = printed if raw.piped_in else raw.heredoc
+            pipeline.extend(classify(raw, raw.words, Context(raw, depth, stdin, _analyse)))
+        if raw.piped_out:
+            printed = _printed(raw, raw.words)
+        else:
+            settle(pipeline)
+            commands.extend(pipeline)
+            pipeline = []
+    return commands
 
 
 def _edit_verb(text: str, start: int) -> list[SimpleCommand]:
@@ -135,6 +153,9 @@ class _Reading:
         return commands
 
     def _command(self, raw: RawCommand, words: list[str], printed: str | None) -> list[SimpleCommand]:
+        plain = classify_plain(raw, words, self.depth) if raw.words else None
+        if plain is not None:
+            return [plain]
         stdin = raw.heredoc if raw.heredoc is not None else raw.here_string
         if stdin is None and raw.piped_in:
             stdin = printed
