@@ -23,7 +23,7 @@ from trajlab.errors import ExitCode, InfrastructureError, NotebookError, Trajlab
 from trajlab.report import record as records
 from trajlab.report.parameters import canonical_json, coerce, read_parameters
 from trajlab.report.record import RunRecord
-from trajlab.report.result import FailOn, Result, judge, read_result
+from trajlab.report.result import FailOn, Result, judge, read_result, without_surrogates
 
 OUTPUT_LIMIT = 5_000_000
 """Bytes an executed notebook, and a report, may have."""
@@ -75,13 +75,14 @@ def run_notebook(
     """
     if fail_on not in get_args(FailOn):
         raise UsageError("fail_on", repr(fail_on), ", ".join(get_args(FailOn)))
+    run, period = (text and without_surrogates(text) for text in (run, period))
     path = find_notebook(notebook)
     source, node = _read_notebook(path)
     effective = coerce(read_parameters(node, path.name), parameters or {})
     key = _key(source, canonical_json(effective), data_fingerprint)
     record = RunRecord(
         notebook=path.stem,
-        title=title,
+        title=without_surrogates(title),
         run=run,
         period=period,
         key=key,
@@ -191,7 +192,7 @@ def _publish(folder: Path, final: Path) -> None:
 
 
 def _end(record: RunRecord, status: records.RunStatus, exit_code: ExitCode, message: str) -> None:
-    record.status, record.exit_code, record.message = status, int(exit_code), message
+    record.status, record.exit_code, record.message = status, int(exit_code), without_surrogates(message)
     record.ended = records.now()
 
 
@@ -230,11 +231,12 @@ def _execute(node: NotebookNode, folder: Path, record: RunRecord, timeout: int) 
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
+    from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     from trajlab.report.kernel import ThisPythonKernelManager, kernel_config
 
-    node.metadata.setdefault("papermill", {})
+    node = load_notebook_node(node)
     if record.parameters:
         node = parameterize_notebook(node, record.parameters, kernel_name="python3", language="python")
     _name_cells(node)

@@ -219,8 +219,9 @@ def estimate_cell(
     share = is_share(estimate, unit)
     small = [part for part in (interval(estimate, share), counted(estimate, share)) if part]
     if estimate.value is None:
-        missing = counted(estimate, share) if getattr(estimate, "missing", 0) else ""
-        return Html(f'<span class="null">not observed</span><small>{escape(missing)}</small>')
+        missing = getattr(estimate, "missing", 0)
+        of = f"in any of {number(missing)}" if missing else ""
+        return Html(f'<span class="null">not observed</span><small>{of}</small>')
     drawn = _whisker(estimate, scale) if scale else ""
     text = f"<b>{escape(number(estimate.value, share))}</b>{drawn}<small>{escape(' · '.join(small))}</small>"
     return Html(f"<span{_title(estimate.method)}>{text}</span>")
