@@ -53,7 +53,7 @@ def export_html(
     Raises:
         NotebookError: if an output holds a script, a form or a reference to anything outside the file.
     """
-    body = Html(_render(notebook))
+    body = _anchored(_render(notebook))
     inspection = Inspection()
     inspection.feed(body)
     inspection.close()
@@ -94,7 +94,9 @@ def page(
     entries = contents or {}
     nav, wide = "", ""
     if len(entries) >= 3:
-        items = "".join(f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items())
+        items = "".join(
+            f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
+        )
         nav, wide = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
     return f"""<!DOCTYPE html>
 <html lang="{escape(language)}">
@@ -172,22 +174,38 @@ def _refers_outside(style: str) -> bool:
 def _render(notebook: NotebookNode) -> str:
     from nbconvert.exporters.html import HTMLExporter
     from nbconvert.exporters.templateexporter import TemplateExporter
-    from traitlets.config import Config
 
-    config = Config()
-    config.NbConvertBase.display_data_priority = _SHOWN
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
-        config=config,
         template_name="report",
         extra_template_basedirs=[str(_TEMPLATE)],
         exclude_input=True,
         exclude_anchor_links=True,
-        filters={"shown": _shown, "line": escape},
+        filters={"shown": _shown, "line": escape, "chosen": _chosen, "highlight_code": escape},
     )
     # HTMLExporter.from_notebook_node parses and rewrites all of the page only to add default alt texts.
     resources = exporter._init_resources({})  # type: ignore[no-untyped-call]
     text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook), resources)
     return str(text)
+
+
+def _anchored(body: str) -> Html:
+    """Second-level headings with an id of their own, for the table of contents and for links."""
+    seen: set[str] = set()
+
+    def anchor(match: re.Match[str]) -> str:
+        words = re.sub(r"\W+", "-", match[1]).strip("-").lower()[:60] or "section"
+        name, number = words, 2
+        while name in seen:
+            name, number = f"{words}-{number}", number + 1
+        seen.add(name)
+        return f'<h2 id="{escape(name)}">{match[1]}'
+
+    return Html(re.sub(r"<h2>([^<]{0,200})", anchor, body))
+
+
+def _chosen(data: Mapping[str, object]) -> str:
+    """The richest form of an output that a page can hold; markdown and script are never run."""
+    return next((kind for kind in _SHOWN if kind in data), "")
 
 
 def _shown(text: str) -> Html:
@@ -197,7 +215,9 @@ def _shown(text: str) -> Html:
 def _prepared(notebook: NotebookNode) -> NotebookNode:
     """A copy without widget state, and without the first heading: the page has its title."""
     copy = type(notebook)(notebook)
-    copy.metadata = type(notebook)({key: value for key, value in notebook.metadata.items() if key != "widgets"})
+    copy.metadata = type(notebook)(
+        {key: value for key, value in notebook.metadata.items() if key != "widgets"}
+    )
     copy.cells = [type(notebook)(cell) for cell in notebook.cells]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
@@ -218,7 +238,9 @@ def _header(record: RunRecord) -> Html:
         "data": record.data_fingerprint[:12],
     }
     items = join(
-        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>") for name, value in shown.items() if value
+        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
+        for name, value in shown.items()
+        if value
     )
     message = f" <span>{escape(record.message)}</span>" if record.message else ""
     return Html(
@@ -239,14 +261,18 @@ def _footer(record: RunRecord, result: Result | None) -> Html:
                 "status": badge(_GATE_TONES[gate.status], gate.status.replace("_", " ")),
                 "value": gate.value,
                 "n": gate.n,
-                "limit": " ".join(filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])),
+                "limit": " ".join(
+                    filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])
+                ),
                 "message": gate.message,
             }
             for gate in result.gates
         ]
         parts.append(details("Gates", plain_table(rows), note=str(len(rows))))
     parts.append(details("Parameters", facts(parameters), note=str(len(parameters))))
-    parts.append(details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint})))
+    parts.append(
+        details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint}))
+    )
     return join(parts, "\n")
 
 

@@ -62,7 +62,9 @@ def _newest_first(run: Listed) -> tuple[str, str]:
 def _header(runs: list[Listed]) -> Html:
     statuses = [run.record.status if run.record else "unreadable" for run in runs]
     counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
-    items = join(Html(f"<div><dt>{escape(status)}</dt><dd>{count:,}</dd></div>") for status, count in counts.items())
+    items = join(
+        Html(f"<div><dt>{escape(status)}</dt><dd>{count:,}</dd></div>") for status, count in counts.items()
+    )
     return Html(f'<p class="kicker">trajlab</p>\n<h1>Runs</h1>\n<dl class="meta">{items}</dl>')
 
 
@@ -80,7 +82,7 @@ def _row(out: Path, run: Listed) -> dict[str, object]:
             "run": None,
             "period": None,
             "status": badge("alarm", "unreadable"),
-            "what to look at": run.problem,
+            "why": run.problem,
             "findings": None,
             "trajectories": None,
             "started": None,
@@ -93,8 +95,8 @@ def _row(out: Path, run: Listed) -> dict[str, object]:
         "run": record.run,
         "period": record.period,
         "status": badge(RUN_TONES[record.status], status),
-        "what to look at": record.message or "; ".join(record.warned_gates),
-        "findings": ", ".join(findings) or None,
+        "why": record.message or "; ".join(record.warned_gates),
+        "findings": ", ".join(findings) or (None if record.trajectories is None else "none"),
         "trajectories": record.trajectories,
         "started": record.started.replace("T", " ").removesuffix("Z"),
     }

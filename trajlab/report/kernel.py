@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import cast
 
+from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from traitlets import Dict as DictTrait
@@ -27,14 +27,7 @@ class ThisPythonKernelManager(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         """The one kernel there is."""
-        return KernelSpec(
-            argv=[
-                sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}",
-                "--HistoryManager.enabled=False",
-            ],
-            display_name="Python 3",
-            language="python",
-        )  # fmt: skip
+        return KernelSpec(**get_kernel_dict(extra_arguments=["--HistoryManager.enabled=False"]))
 
     async def start_kernel(self, **options: object) -> None:  # type: ignore[override]
         """Start the kernel with the added environment."""

@@ -18,6 +18,7 @@ import msgspec
 from nbformat import NotebookNode
 
 from trajlab.errors import NotebookError, UsageError
+from trajlab.report.result import without_surrogates
 
 _TYPES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict}
 _EXPECTED = "`name: type = literal  # help`, type one of int, float, str, bool, list, dict or `X | None`"
@@ -84,7 +85,9 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _comments(source: str) -> dict[int, str]:
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT}
+    return {
+        token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT
+    }
 
 
 def _parameter(node: ast.stmt, comments: Mapping[int, str], place: str) -> Parameter:
@@ -211,9 +214,11 @@ def _plain(value: object, place: str) -> object:
     if isinstance(value, enum.Enum):
         return _plain(value.value, place)
     if isinstance(value, PurePath):
-        return str(value)
+        return _plain(str(value), place)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
+    if isinstance(value, str) and without_surrogates(value) != value:
+        raise UsageError(place, _shown(value), "text that UTF-8 can hold")
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-WIDTH = 860
+WIDTH = 960
 """Width of a figure in CSS pixels."""
 
 Estimates = Sequence[EstimateLike | None]
@@ -47,7 +47,7 @@ def bars(
         for row, estimate in enumerate(estimates):
             _dot_and_whisker(axes, row, estimate, share)
         axes.set_yticks(range(len(labels)), [label(text) for text in labels])
-        axes.set_ylim(len(labels) - 0.5, -0.5)
+        axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK, pad=8)
         axes.spines["left"].set_visible(False)
         _value_axis(axes.xaxis, share, axis)
@@ -91,8 +91,9 @@ def small_multiples(
         alt: What the figure shows; by default first and last value of each measure.
     """
     rows = max(1, -(-len(series) // columns))
-    with drawing(WIDTH, 160 * rows) as figure:
-        grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    with drawing(WIDTH, 178 * rows) as figure:
+        figure.get_layout_engine().set(h_pad=8 / 72, w_pad=6 / 72)  # type: ignore[union-attr, call-arg]
+        grid = figure.subplots(rows, columns, squeeze=False)
         for panel, (name, estimates) in zip(grid.flat, series.items(), strict=False):
             _panel(panel, label(name, 32), estimates, periods, unit)
         for panel in list(grid.flat)[len(series) :]:
@@ -207,9 +208,12 @@ def stacked_shares(
                               color=BACKGROUND, size=11)  # fmt: skip
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
-        _stacked_axes(axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())])
+        _stacked_axes(
+            axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
+        )
         shown = (
-            f"{label(text)}: " + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
+            f"{label(text)}: "
+            + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
             for row, text in enumerate(labels)
         )
         return inline(figure, title, alt or ". ".join(shown), caption)
@@ -219,7 +223,7 @@ def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int]) -> Non
     for row in empty:
         axes.text(0.01, row, "not observed", va="center", color=MUTED, style="italic")
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     axes.tick_params(axis="y", length=0, labelcolor=INK, pad=8)
     axes.spines["left"].set_visible(False)

@@ -212,21 +212,23 @@ def _names(gates: list[Gate], *statuses: GateStatus) -> list[str]:
     return list(dict.fromkeys(gate.name for gate in gates if gate.status in statuses))
 
 
-def write_result(result: Result, folder: Path | str | None = None) -> Path:
+def write_result(result: Result, folder: Path | str | None = None) -> None:
     """Write ``result.json`` whole or not at all; the same result gives the same bytes.
+
+    It returns nothing, so that a cell that ends with it shows no path.
 
     Args:
         result: What to write.
         folder: Where; ``None``: the folder the runner gave (``TRAJLAB_RUN_DIR``), else the current one.
 
     Raises:
-        NotebookError: for NaN or infinity, which JSON cannot hold: a number that is not known is null.
+        NotebookError: for what JSON cannot hold: NaN, infinity (a number that is not known is null), lone
+            surrogates.
     """
     target = Path(folder if folder is not None else os.environ.get("TRAJLAB_RUN_DIR", ".")) / RESULT_FILE
     plain = msgspec.to_builtins(result)
-    refuse_not_finite(plain, RESULT_FILE)
-    write_atomically(target, msgspec.json.format(msgspec.json.encode(plain, order="sorted"), indent=1) + b"\n")
-    return target
+    refuse_what_json_cannot_hold(plain, RESULT_FILE)
+    write_atomically(target, _json_lines(plain))
 
 
 def read_result(folder: Path) -> Result | None:
@@ -247,16 +249,23 @@ def read_result(folder: Path) -> Result | None:
     return result
 
 
-def refuse_not_finite(value: object, place: str) -> None:
-    """Raise for the first NaN or infinity in a JSON-like value, naming where it stands."""
+def refuse_what_json_cannot_hold(value: object, place: str) -> None:
+    """Raise for the first NaN, infinity or lone surrogate in a JSON-like value, naming where it stands."""
     if isinstance(value, dict):
         for key, item in value.items():
-            refuse_not_finite(item, f"{place}.{key}")
+            refuse_what_json_cannot_hold(item, f"{place}.{key}")
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            refuse_not_finite(item, f"{place}[{number}]")
+            refuse_what_json_cannot_hold(item, f"{place}[{number}]")
     elif isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         raise NotebookError(place, str(value), "a finite number, or null where it is not known")
+    elif isinstance(value, str) and without_surrogates(value) != value:
+        raise NotebookError(place, f"{value[:80]!r}", "text without lone surrogates")
+
+
+def without_surrogates(text: str) -> str:
+    """``text`` with lone surrogates, which no UTF-8 file can hold, as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

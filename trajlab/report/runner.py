@@ -23,7 +23,7 @@ from trajlab.errors import ExitCode, InfrastructureError, NotebookError, Trajlab
 from trajlab.report import record as records
 from trajlab.report.parameters import canonical_json, coerce, read_parameters
 from trajlab.report.record import RunRecord
-from trajlab.report.result import FailOn, Result, judge, read_result
+from trajlab.report.result import FailOn, Result, judge, read_result, without_surrogates
 
 OUTPUT_LIMIT = 5_000_000
 """Bytes an executed notebook, and a report, may have."""
@@ -75,13 +75,14 @@ def run_notebook(
     """
     if fail_on not in get_args(FailOn):
         raise UsageError("fail_on", repr(fail_on), ", ".join(get_args(FailOn)))
+    run, period = (text and without_surrogates(text) for text in (run, period))
     path = find_notebook(notebook)
     source, node = _read_notebook(path)
     effective = coerce(read_parameters(node, path.name), parameters or {})
     key = _key(source, canonical_json(effective), data_fingerprint)
     record = RunRecord(
         notebook=path.stem,
-        title=title,
+        title=without_surrogates(title),
         run=run,
         period=period,
         key=key,
@@ -115,7 +116,9 @@ def find_notebook(notebook: Path | str) -> Path:
     shipped = {file.stem: file for folder in reversed(_SHIPPED) for file in sorted(folder.glob("*.ipynb"))}
     if str(notebook) in shipped:
         return shipped[str(notebook)]
-    raise UsageError(str(notebook), "no such notebook", f"a file .ipynb, or one of {', '.join(sorted(shipped))}")
+    raise UsageError(
+        str(notebook), "no such notebook", f"a file .ipynb, or one of {', '.join(sorted(shipped))}"
+    )
 
 
 def _read_notebook(path: Path) -> tuple[bytes, NotebookNode]:
@@ -189,7 +192,7 @@ def _publish(folder: Path, final: Path) -> None:
 
 
 def _end(record: RunRecord, status: records.RunStatus, exit_code: ExitCode, message: str) -> None:
-    record.status, record.exit_code, record.message = status, int(exit_code), message
+    record.status, record.exit_code, record.message = status, int(exit_code), without_surrogates(message)
     record.ended = records.now()
 
 
@@ -201,7 +204,9 @@ def _execute_and_judge(node: NotebookNode, folder: Path, record: RunRecord, time
         _refuse_incomplete(executed)
         result = read_result(folder)
         if result is None:
-            raise NotebookError(record.notebook, "left no result.json", "", "Call write_result in its last cell.")
+            raise NotebookError(
+                record.notebook, "left no result.json", "", "Call write_result in its last cell."
+            )
         _refuse_oversize(folder / records.NOTEBOOK_FILE)
         _judge(result, record)
     except NotebookError as error:
@@ -226,11 +231,12 @@ def _execute(node: NotebookNode, folder: Path, record: RunRecord, timeout: int) 
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
+    from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     from trajlab.report.kernel import ThisPythonKernelManager, kernel_config
 
-    node.metadata.setdefault("papermill", {})
+    node = load_notebook_node(node)
     if record.parameters:
         node = parameterize_notebook(node, record.parameters, kernel_name="python3", language="python")
     _name_cells(node)
@@ -275,7 +281,9 @@ def _refuse_incomplete(node: NotebookNode) -> None:
             continue
         raised = any(output.output_type == "error" for output in cell.outputs)
         if cell.execution_count is None or raised:
-            raise NotebookError(f"cell {number}", "the notebook ended early", "all cells to run", "No sys.exit.")
+            raise NotebookError(
+                f"cell {number}", "the notebook ended early", "all cells to run", "No sys.exit."
+            )
 
 
 def _refuse_oversize(path: Path) -> None:

@@ -150,7 +150,9 @@ def _written(element: ElementTree.Element) -> str:
     if tag in ("style", "metadata"):
         return ""
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in element.attrib.items())
-    inner = escape(element.text.strip() if element.text else "") + "".join(_written(child) for child in element)
+    inner = escape(element.text.strip() if element.text else "") + "".join(
+        _written(child) for child in element
+    )
     if tag == "defs" and not inner:
         return ""
     if tag == "g" and not attributes:

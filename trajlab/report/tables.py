@@ -108,7 +108,9 @@ def estimate_table(rows: Rows, columns: Columns, *, caption: str = "", limit: in
     ]
     numeric = [_is_numeric([row.get(column.key) for row in rows]) for column in specifications]
     head = join(
-        Html(f"<th scope=col{' class=num' if right else ''}{_title(column.help)}>{escape(column.heading)}</th>")
+        Html(
+            f"<th scope=col{' class=num' if right else ''}{_title(column.help)}>{escape(column.heading)}</th>"
+        )
         for column, right in zip(specifications, numeric, strict=True)
     )
     return _table(head, body, caption, len(rows) - limit, len(specifications))
@@ -139,7 +141,8 @@ def callout(status: Status, text: object, more: object = "") -> Html:
     """One sentence with its status, in words as well as in colour."""
     rest = f'<p class="more">{escape(more)}</p>' if more else ""
     return Html(
-        f'<div class="callout {escape(status)}"><p>{badge(status, STATUS_WORDS[status])} {escape(text)}</p>{rest}</div>'
+        f'<div class="callout {escape(status)}"><p>{badge(status, STATUS_WORDS[status])} {escape(text)}</p>'
+        f"{rest}</div>"
     )
 
 
@@ -209,13 +212,16 @@ def _text(value: object) -> Html:
     return escape(value)
 
 
-def estimate_cell(estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None) -> Html:
+def estimate_cell(
+    estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None
+) -> Html:
     """An estimate: the number, below it interval and n in small type, and a bar where there is a scale."""
     share = is_share(estimate, unit)
     small = [part for part in (interval(estimate, share), counted(estimate, share)) if part]
     if estimate.value is None:
-        missing = counted(estimate, share) if getattr(estimate, "missing", 0) else ""
-        return Html(f'<span class="null">not observed</span><small>{escape(missing)}</small>')
+        missing = getattr(estimate, "missing", 0)
+        of = f"in any of {number(missing)}" if missing else ""
+        return Html(f'<span class="null">not observed</span><small>{of}</small>')
     drawn = _whisker(estimate, scale) if scale else ""
     text = f"<b>{escape(number(estimate.value, share))}</b>{drawn}<small>{escape(' · '.join(small))}</small>"
     return Html(f"<span{_title(estimate.method)}>{text}</span>")
