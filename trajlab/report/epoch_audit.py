@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,7 @@ from trajlab.measures.compute import Measured, by_column, measure_all
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.groups import Groups, PassRates, group_facts, pass_rates
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
-from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_result
+from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
 from trajlab.stats import Estimate
 
 
@@ -169,13 +170,12 @@ class EpochAudit:
             observed=observed,
         )
 
-    def write(self, folder: Path | str | None = None) -> Path:
+    def write(self, folder: Path | str | None = None) -> None:
         """Write ``result.json`` and the sample's manifest ``sample.json`` to the run folder."""
-        path = write_result(self.result(), folder)
-        (path.parent / "sample.json").write_bytes(
-            msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1) + b"\n"
-        )
-        return path
+        target = Path(folder if folder is not None else os.environ.get("TRAJLAB_RUN_DIR", "."))
+        write_result(self.result(), target)
+        manifest = msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1)
+        write_atomically(target / "sample.json", manifest + b"\n")
 
 
 def _measure(name: str, group: str | None, e: Estimate) -> Measure:
