@@ -179,6 +179,21 @@ def test_goes_on_after_an_element_that_does_not_close(tmp_path):
     assert [problem.code for problem in problems] == ["not_json"]
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
+@pytest.mark.parametrize("limit", [400, 1 << 20])
+def test_goes_on_after_many_that_do_not_close(tmp_path, chunk_bytes, limit):
+    items = [{"id": number, "inner": [{"x": [number]}]} for number in range(60)]
+    document = json.dumps(items, indent=2)
+    broken = set(range(3, 59, 7))
+    for number in broken:
+        document = document.replace(f"        {number}\n        ]", f"        {number}\n")
+    found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes, max_record_bytes=limit)
+    assert [json.loads(data)["id"] for data in found] == [
+        number for number in range(60) if number not in broken
+    ]
+    assert [problem.code for problem in problems] == ["not_json"] * len(broken)
+
+
 def test_indentation_is_no_mark_where_inner_values_share_it(tmp_path):
     items = [{"id": number, "inner": [{"x": 1}, {"x": 2}]} for number in range(3)]
     document = json.dumps(items, indent=0)
