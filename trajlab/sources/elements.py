@@ -24,6 +24,7 @@ _MAX_REPLAY = 8
 _INDENTATION_CHECKS = 16
 _UNINDENTED = 2  # a newline and a bracket
 _OPEN_LIST = 0x5B
+_BRACKET_DISTANCE = 2  # from "[" to "]" and from "{" to "}"
 _WHITESPACE = b" \t\r\n"
 _PREAMBLE = _WHITESPACE + b"\xef\xbb\xbf"
 
@@ -93,6 +94,7 @@ class _Splitter:
         self._started = bare
         self._line_start = b""  # newline, indentation and bracket that start the first element
         self._restarts = self._replayed = 0
+        self._broken = False  # the current element is known to be: go on within it
         self._salvaging = False  # the document is known to be broken
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
@@ -103,9 +105,10 @@ class _Splitter:
             yield from self._take(piece)
             rest = b""
             too_long = len(self._held) > self._max_record_bytes
-            if self._salvaging or too_long:
+            if self._salvaging or self._broken or too_long:
                 unseen = len(self._held) - len(piece) - len(self._line_start)
-                rest = self._restart(unseen if self._salvaging else 1)
+                rest = self._restart(unseen if self._salvaging and not self._broken else 1)
+                self._broken = False
                 pending.extend(rest[at : at + CHUNK_BYTES] for at in range(0, len(rest), CHUNK_BYTES)[::-1])
             if too_long and not rest:
                 self._drop()
@@ -171,7 +174,9 @@ class _Splitter:
             elif depth == 2:
                 self._open(base + place)
             elif depth == 1:
-                line = self._close(base + place)
+                line = self._close(base + place, kind)
+                if self._broken:
+                    return len(self._chunk)
             else:
                 line = self._separate(base + place, last=True)
             if line is not None:
@@ -192,8 +197,11 @@ class _Splitter:
                 self._line_start = loose[loose.rindex(b"\n") :] + self._text(offset, offset + 1)
         self._container = offset
 
-    def _close(self, offset: int) -> Line | None:
+    def _close(self, offset: int, kind: int) -> Line | None:
         start = self._mark if self._container is None else self._container
+        if self._swallowed_others(start, offset, kind):
+            self._broken = True
+            return None
         self._container = None
         self._mark = offset + 1
         self._slot_values += 1
@@ -274,12 +282,8 @@ class _Splitter:
 
         Looks for that line from ``start`` in what is held.
         """
-        if self._container is None or not self._line_start or self._dropped or self.stopped:
-            return b""
-        if not self._salvaging and self._number == 0 and len(self._line_start) == _UNINDENTED:
-            return b""  # nothing shows yet that inner values do not start so, too
-        found = self._held.find(self._line_start, max(start, 1))
-        if found < 0 or self._replayed > _MAX_REPLAY * self._chunk_offset:
+        found = self._held.find(self._line_start, max(start, 1)) if self._may_restart() else -1
+        if found < 0:
             return b""
         self._salvaging = True
         self._problem("not_json", "it does not close; reading goes on at the next one", self._held_offset)
@@ -291,6 +295,19 @@ class _Splitter:
         self._scan = Scan(depth=1)
         self._container, self._slot_values = None, 0
         return rest
+
+    def _may_restart(self) -> bool:
+        if self._container is None or not self._line_start or self._dropped or self.stopped:
+            return False
+        if not self._salvaging and self._number == 0 and len(self._line_start) == _UNINDENTED:
+            return False  # nothing shows yet that inner values do not start so, too
+        return self._replayed <= _MAX_REPLAY * self._chunk_offset + CHUNK_BYTES
+
+    def _swallowed_others(self, start: int, end: int, kind: int) -> bool:
+        """Whether what ends here as ``[`` or ``{`` did not start holds the start of a further element."""
+        if self._dropped or self._text(start, start + 1)[0] + _BRACKET_DISTANCE == kind:
+            return False
+        return self._may_restart() and self._text(start, end).find(self._line_start, 1) > 0
 
     def _problem(self, code: str, message: str, offset: int) -> None:
         if self._listed >= _MAX_LISTED:
