@@ -25,6 +25,10 @@ class UnitBundle(msgspec.Struct, frozen=True):
 
     bundle: Bundle
     run: str
+    place: str
+    """Path that identifies its trajectories."""
+    attempt: int | None = None
+    """Number of the attempt, where a folder is named for it."""
     forced_run: bool = False
     """The user named the run: the log's own name is not asked."""
 
@@ -138,7 +142,7 @@ def read_unit(task: UnitTask) -> UnitSummary:
 
 def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
     bundle = item.bundle
-    place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath)
+    place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath, item.place)
     seen: dict[str, int] = {}
     by_line = bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
     try:
@@ -147,6 +151,8 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
                 rows.add_problem(place, record)
                 continue
             own = place
+            if record.attempt is None:
+                record.attempt = item.attempt
             if record.run and not item.forced_run:
                 own = msgspec.structs.replace(place, run=record.run)
             rows.add(own, _key(record, seen, by_line=by_line), record)

@@ -36,6 +36,8 @@ class Place(msgspec.Struct, frozen=True):
     format: str
     root: str
     relpath: str
+    identity: str
+    """Path that identifies the trajectories; mostly the path below the root."""
 
 
 class PartRows:
@@ -72,7 +74,7 @@ class PartRows:
 
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
-        trajectory_id = identity(place.run, place.format, place.relpath, key)
+        trajectory_id = identity(place.run, place.format, place.identity, key)
         digests = self._add_calls(trajectory_id, trajectory.steps)
         text_digest, agent_chars, reasoning_chars = self._add_turns(trajectory_id, trajectory)
         repetitive = is_repetitive(_tail(trajectory.steps))
