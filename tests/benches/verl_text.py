@@ -19,7 +19,9 @@ import orjson
 from trajlab.formats import verl
 from trajlab.sources.files import Bundle, SourceFile
 
-WORDS = "the sum of all even divisors is then\n so we get \\frac{3}{4} + x^2 = 17 which means that Let me check".split(" ")
+WORDS = "the sum of all even divisors is then\n so we get \\frac{3}{4} + x^2 = 17 which means that Let me check".split(
+    " "
+)
 TOOLS = (
     '<tools>\n{"type": "function", "function": {"name": "run_python", "description": "Run code.", '
     '"parameters": {"type": "object", "properties": {"code": {"type": "string"}}}}}\n</tools>'
@@ -91,7 +93,11 @@ def main() -> None:
                 file.write(json.dumps(row(rng, 1), ensure_ascii=False).encode() + b"\n")
                 rows += 1
         size = path.stat().st_size
-        mine, loop, stdlib = cpu(lambda: ours(path)), cpu(lambda: re_loop(path)), cpu(lambda: re_loop(path, json.loads))
+        mine, loop, stdlib = (
+            cpu(lambda: ours(path)),
+            cpu(lambda: re_loop(path)),
+            cpu(lambda: re_loop(path, json.loads)),
+        )
     print(
         json.dumps(
             {

@@ -149,6 +149,8 @@ def _glm_call(body: str) -> ToolCall:
         if not opened or not closed or before.strip() or after.strip():
             return ToolCall(name.strip() or None, body.strip(), invalid="unparsable")
         arguments[key.strip()] = plain_value(value.strip())
+    if len(arguments) != len(pairs):  # a key stands twice
+        return ToolCall(name.strip() or None, body.strip(), invalid="unparsable")
     return ToolCall(name.strip() or None, arguments)
 
 
