@@ -157,7 +157,10 @@ SPELLINGS = {
     "llama": '{"name": "weather", "parameters": {"city": "Paris", "days": 2}}',
     "llama python tag": '<|python_tag|>{"name": "weather", "parameters": {"city": "Paris", "days": 2}}',
 }
-FUNCTION = "<function=weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>"
+FUNCTION = (
+    "<function=weather>\n<parameter=city>\nParis\n</parameter>\n"
+    "<parameter=days>\n2\n</parameter>\n</function>"
+)
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -182,7 +185,8 @@ def test_swe_smith_text() -> None:
         f"I write it.\n<function=bash>\n<parameter=command>{command}</parameter>\n</function>"
     )
     assert (text, calls[0].tool, calls[0].arguments) == ("I write it.", "bash", {"command": command})
-    wrapped = f"<tool_call>\n<function=bash>\n<parameter=command>\n{command}\n</parameter>\n</function>\n</tool_call>"
+    function = f"<function=bash>\n<parameter=command>\n{command}\n</parameter>\n</function>"
+    wrapped = f"<tool_call>\n{function}\n</tool_call>"
     assert calls_in_text(wrapped) == ("", None, calls)
 
 
@@ -211,7 +215,8 @@ def test_gpt_oss_both_orders_and_channels() -> None:
 
 
 def test_llama_glued_roles() -> None:
-    response = '{"name": "weather", "parameters": {"city": "Paris"}}ipython\n\n"4 assistant"assistant\n\nDone, user\n\nbye'
+    call = '{"name": "weather", "parameters": {"city": "Paris"}}'
+    response = f'{call}ipython\n\n"4 assistant"assistant\n\nDone, user\n\nbye'
     found = parse_response(response, "system\n\nS.user\n\nQ1assistant\n\n")
     assert summary(found) == [
         ("", [("weather", {"city": "Paris"}, "4 assistant")]),
@@ -281,7 +286,8 @@ def test_user_turn_between() -> None:
 
 def test_user_text_behind_a_tool_response() -> None:
     found = parse_response(
-        f"{HERMES}\nuser\n<tool_response>\na\n</tool_response>\n<tool_response>\nb\n</tool_response>\nGo on.\nassistant\nOk",
+        f"{HERMES}\nuser\n<tool_response>\na\n</tool_response>\n<tool_response>\nb\n</tool_response>\n"
+        "Go on.\nassistant\nOk",
         PROMPT,
     )
     assert [call.output for call in found.steps[0].calls] == ["a", "b"]
@@ -297,6 +303,10 @@ def test_user_text_behind_a_tool_response() -> None:
         ('Now.\n<tool_call>\n{"name": "weather", "argum', "<tool_call>"),
         (f"{HERMES}\nuser\n<tool_response>\nsun", "<tool_response>"),
         ("<function=bash>\n<parameter=command>ls", "<function="),
+        ("<tool_call>\n<function=f>\n<parameter=a>\n1", "<tool_call>"),
+        ("<tool_call>", "<tool_call>"),
+        ("<tool_call>\nAnswer: 6", None),
+        ('<tool_call>\n{"name": "f", "arguments": {}}', None),
         ("<think>\na\n</think>\nAnswer", None),
         (f"<think>\nopen\n{HERMES}", None),
         (f"{HERMES}\nuser\n<tool_response>\na\n</tool_response>\nassistant\n", None),
@@ -440,22 +450,26 @@ def test_tools_in_prompt() -> None:
 # --- any text -------------------------------------------------------------------------------------------
 
 MARKUP = [
-    "<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "\n", " ",
-    "\nuser\n", "\nassistant\n", "\ntool\n", "<tool_response>\n", "\n</tool_response>", "\nuser\n<tool_response>\n",
-    "\n</tool_response>\nassistant\n", "\n</tool_response>\n<tool_response>\n", "<think>\n", "</think>\n\n",
-    '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>', "<tool_call>\nname\n</tool_call>", "```",
-    '{"name": "f", "arguments": {}}', "<function=", "<parameter=", "</parameter>", "</function>", ">", "{", "}",
+    "<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "\n",
+    " ", "\nuser\n", "\nassistant\n", "\ntool\n", "<tool_response>\n", "\n</tool_response>",
+    "\nuser\n<tool_response>\n", "\n</tool_response>\nassistant\n",
+    "\n</tool_response>\n<tool_response>\n", "<think>\n", "</think>\n\n",
+    '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>',
+    "<tool_call>\nname\n</tool_call>", "```", '{"name": "f", "arguments": {}}', "<function=",
+    "<parameter=", "</parameter>", "</function>", ">", "{", "}",
 ]  # fmt: skip
 FOREIGN = [
-    "<|im_start|>", "<|im_end|>", "assistant", "user", "tool", "<|start_header_id|>", "<|end_header_id|>", "\n\n",
-    "<|start|>", "<|message|>", "<|channel|>", "analysis", "final", " to=functions.f", "<|turn>", "<turn|>",
-    "<|tool_call>", "<tool_call|>", '<|"|>', "call:f{", "<|tool_response>", "<tool_response|>", "response:f{",
-    "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜User｜>",
-    "<｜Assistant｜>", "<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>",
-    "<｜tool▁outputs▁end｜>", "<|user|>", "<|assistant|>", "<|observation|>", "<arg_key>", "</arg_key>", "<arg_value>",
-    "</arg_value>", "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_call_begin|>", "<|python_tag|>", "f(a=1)",
-    "<minimax:tool_call>", "<invoke name=", "</invoke>", "<parameter name=", "]~b]", "<|im_middle|>", "ipython\n\n",
-    "assistant\n\n", "\x00", "\u2028", "\ud800", "é",
+    "<|im_start|>", "<|im_end|>", "assistant", "user", "tool", "<|start_header_id|>",
+    "<|end_header_id|>", "\n\n", "<|start|>", "<|message|>", "<|channel|>", "analysis", "final",
+    " to=functions.f", "<|turn>", "<turn|>", "<|tool_call>", "<tool_call|>", '<|"|>', "call:f{",
+    "<|tool_response>", "<tool_response|>", "response:f{", "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜User｜>", "<｜Assistant｜>",
+    "<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜tool▁outputs▁end｜>",
+    "<|user|>", "<|assistant|>", "<|observation|>", "<arg_key>", "</arg_key>", "<arg_value>",
+    "</arg_value>", "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_call_begin|>",
+    "<|python_tag|>", "f(a=1)", "<minimax:tool_call>", "<invoke name=", "</invoke>",
+    "<parameter name=", "]~b]", "<|im_middle|>", "ipython\n\n", "assistant\n\n", "\x00", "\u2028",
+    "\ud800", "é",
 ]  # fmt: skip
 
 
@@ -522,8 +536,9 @@ def test_fast_way_equals_the_general_way(text: str) -> None:
 @pytest.mark.parametrize("way", ["fast", "general"])
 def test_well_formed_rollouts_go_both_ways(way: str) -> None:
     response = (
-        f"<think>\na < b\n</think>\n\nFirst.\n{HERMES}\nuser\n<tool_response>\ns\n</tool_response>\n<tool_response>\nr\n"
-        f"</tool_response>\nassistant\n{GOOD}\nuser\n<tool_response>\n<b>\n</tool_response>\nassistant\nx <b> y"
+        f"<think>\na < b\n</think>\n\nFirst.\n{HERMES}\nuser\n<tool_response>\ns\n</tool_response>\n"
+        f"<tool_response>\nr\n</tool_response>\nassistant\n{GOOD}\nuser\n<tool_response>\n<b>\n"
+        "</tool_response>\nassistant\nx <b> y"
     )
     steps = read_plain(response)
     assert steps is not None
@@ -534,11 +549,13 @@ def test_well_formed_rollouts_go_both_ways(way: str) -> None:
 
 
 HARD = [
-    "<tool_response>", "\nuser\n", "\nassistant\n", "\ntool\n", "<think>", "</think>", "<tool_call>", "</tool_call>",
-    "\nuser\n<tool_response>", '{"name"', "<function=", "<function=f><parameter=", "</function>", "<|tool_call>", "<|im_start|>",
-    "<|tool_response>", "<tool_call|>", "ipython\n\n", "}ipython\n\n", "<｜tool▁outputs▁begin｜>", "<|start|>", "<|message|>",
-    "<invoke name=", "</tool_call>\nuser\n<tool_response>\n", "\n</tool_response>", "user\n\n", "<minimax:tool_call>",
-    "assistantfinal", "functions.", "<", "{a:", "```", "<arg_key>", "<think>a</think>", "</tool_call><tool_response>",
+    "<tool_response>", "\nuser\n", "\nassistant\n", "\ntool\n", "<think>", "</think>", "<tool_call>",
+    "</tool_call>", "\nuser\n<tool_response>", '{"name"', "<function=", "<function=f><parameter=",
+    "</function>", "<|tool_call>", "<|im_start|>", "<|tool_response>", "<tool_call|>", "ipython\n\n",
+    "}ipython\n\n", "<｜tool▁outputs▁begin｜>", "<|start|>", "<|message|>", "<invoke name=",
+    "</tool_call>\nuser\n<tool_response>\n", "\n</tool_response>", "user\n\n", "<minimax:tool_call>",
+    "assistantfinal", "functions.", "<", "{a:", "```", "<arg_key>", "<think>a</think>",
+    "</tool_call><tool_response>",
 ]  # fmt: skip
 
 

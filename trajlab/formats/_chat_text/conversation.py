@@ -86,6 +86,7 @@ class _Builder:
         self.messages: list[Message] = []
         self.cut_off: str | None = None
         self._unfinished = False
+        self._answered = 0
         self._outputs: list[str] = []
         self._names: list[str | None] = []
         self._channel_text: list[str] | None = None
@@ -103,8 +104,10 @@ class _Builder:
         if self._outputs:
             if not self.steps:  # a result before any turn of the agent still proves a call
                 self.steps.append(Step())
-            results.attach(self.steps[-1], self._outputs, self._names)
+            step = self.steps[-1]
+            results.attach(step, self._outputs, self._names, self._answered)
             self._outputs, self._names = [], []
+            self._answered = len(step.calls)
         if self._channel_text is None and self._unfinished:
             self._unfinished = False
             for call in self.steps[-1].calls:
@@ -117,7 +120,6 @@ class _Builder:
         self._names += found.names
         self.cut_off = found.unclosed
         if found.remainder:
-            self.finish_turn()
             self.add_message("user", found.remainder)
 
     def add_message(self, role: str, text: str) -> None:
@@ -138,7 +140,7 @@ class _Builder:
     def _add_step(self, text: str, in_reasoning: bool) -> None:
         parts = read_agent_text(text, in_reasoning=in_reasoning)
         self.steps.append(Step(parts.text, parts.reasoning, parts.calls))
-        self._unfinished = True
+        self._unfinished, self._answered = True, 0
         self.cut_off = parts.unclosed
 
     def add_channel(self, turn: Turn) -> None:
@@ -146,7 +148,7 @@ class _Builder:
         if self._channel_text is None:
             self.steps.append(Step())
             self._channel_text = []
-            self._unfinished = True
+            self._unfinished, self._answered = True, 0
         step = self.steps[-1]
         self.cut_off = None
         if turn.name is not None and "function_calls>" not in turn.body:

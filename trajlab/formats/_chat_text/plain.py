@@ -71,6 +71,8 @@ def _with_last(
     if "<" in visible or "{" in visible:
         if "think>" in visible or "tool_response>" in visible or "</tool_call>\n" in visible:
             return None
+        if "\ntool\n" in content:  # behind a closing tag it may be a role
+            return None
         parts = read_agent_text(content)
         if parts.unclosed is not None:
             return None

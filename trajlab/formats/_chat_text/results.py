@@ -131,21 +131,22 @@ def _unknown_tool(tool: str, output: str) -> bool:
     return f"Tool {tool} not found" in output or output.rstrip().endswith(bare_key)
 
 
-def attach(step: Step, outputs: list[str], names: Sequence[str | None] = ()) -> None:
-    """Give a step's results to its calls, in order.
+def attach(step: Step, outputs: list[str], names: Sequence[str | None] = (), first: int = 0) -> None:
+    """Give a step's results to its calls from number ``first`` on, in order.
 
     More outputs than calls: calls inside the reasoning were executed too (verl's parsers look there), else
     an output proves a call whose text the template dropped. Fewer: scaffolds skip calls they cannot parse,
     then those beyond their limit.
     """
-    calls = step.calls
-    if len(outputs) > len(calls) and step.reasoning:
+    calls = step.calls[first:] if first else step.calls
+    if len(outputs) > len(calls) and step.reasoning and not first:
         thought = read_agent_text(step.reasoning)
         if thought.calls:
             calls = step.calls = thought.calls + calls
             step.reasoning = thought.text
     for index in range(len(calls), len(outputs)):
-        calls.append(ToolCall(names[index] if index < len(names) else None))
+        step.calls.append(ToolCall(names[index] if index < len(names) else None))
+    calls = step.calls[first:]
     if len(outputs) < len(calls):
         valid = [call for call in calls if call.invalid is None]
         calls = valid if len(valid) >= len(outputs) else calls
