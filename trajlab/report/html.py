@@ -22,7 +22,8 @@ _TEMPLATE = Path(__file__).with_name("template")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'"
 _SHOWN = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]
 _STREAM_LIMIT = 20_000
-_ANSI = re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")
+_MARKER = "papermill-error-cell-tag"
+"""Tag of the cells papermill adds to shout about an error that the page states by itself."""
 
 RUN_TONES = {
     "passed": "ok",
@@ -79,6 +80,7 @@ def page(
     footer: Html | str = "",
     contents: Mapping[str, str] | None = None,
     language: str = "en",
+    wide: bool = False,
 ) -> str:
     """A whole page around safe parts.
 
@@ -89,15 +91,16 @@ def page(
         footer: What stands below it.
         contents: Heading by anchor, for the table of contents; none for fewer than three.
         language: Language of the page.
+        wide: More room, for a page that is one table.
     """
     style = (_TEMPLATE / "style.css").read_text(encoding="utf-8")
     entries = contents or {}
-    nav, wide = "", ""
+    nav, layout = "", " wide" if wide else ""
     if len(entries) >= 3:
         items = "".join(
             f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
         )
-        nav, wide = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
+        nav, layout = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
     return f"""<!DOCTYPE html>
 <html lang="{escape(language)}">
 <head>
@@ -110,16 +113,16 @@ def page(
 {style}</style>
 </head>
 <body>
-<header class="top{wide}">
+<header class="top{layout}">
 {header}
 </header>
-<div class="page{wide}">
+<div class="page{layout}">
 {nav}
 <main>
 {body}
 </main>
 </div>
-<footer class="bottom{wide}">
+<footer class="bottom{layout}">
 {escape(footer)}
 </footer>
 </body>
@@ -209,7 +212,7 @@ def _chosen(data: Mapping[str, object]) -> str:
 
 
 def _shown(text: str) -> Html:
-    return excerpt(_ANSI.sub("", text).rstrip(), _STREAM_LIMIT)
+    return excerpt(text.rstrip(), _STREAM_LIMIT)
 
 
 def _prepared(notebook: NotebookNode) -> NotebookNode:
@@ -218,7 +221,9 @@ def _prepared(notebook: NotebookNode) -> NotebookNode:
     copy.metadata = type(notebook)(
         {key: value for key, value in notebook.metadata.items() if key != "widgets"}
     )
-    copy.cells = [type(notebook)(cell) for cell in notebook.cells]
+    copy.cells = [
+        type(notebook)(cell) for cell in notebook.cells if _MARKER not in cell.metadata.get("tags", [])
+    ]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
             first, _, rest = cell.source.lstrip().partition("\n")
