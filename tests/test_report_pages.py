@@ -111,6 +111,14 @@ def test_a_unit_overrules_the_method() -> None:
     assert "<b>0.468</b>" in estimate_table(rows, [Column("a", "a")])
 
 
+def test_bars_of_differences_share_a_scale_that_holds_zero() -> None:
+    fall = Estimate(-0.2, -0.3, -0.1, None, 250, "Newcombe")
+    rise = Estimate(0.1, 0.0, 0.2, None, 250, "Newcombe")
+    table = estimate_table([{"a": fall}, {"a": rise}], [Column("a", "a", unit="share")])
+    assert "<b>-20.0 %</b>" in table and "[-30.0, -10.0] · n 250" in table
+    assert 'd="M0 5H40"' in table and 'd="M60 5H100"' in table and table.count('class="z" d="M60 1V9"') == 2
+
+
 def test_a_plain_table_says_when_rows_are_missing() -> None:
     table = plain_table([{"n": count, "ok": count > 2} for count in range(5)], limit=3)
     assert "2 more rows not shown" in table and table.count("<tr>") == 5

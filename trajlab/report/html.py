@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
 from trajlab.errors import NotebookError
@@ -18,6 +19,7 @@ from trajlab.report.text import Html, escape, join
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+EMPTY = Html("")
 _TEMPLATE = Path(__file__).with_name("template")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'"
 _SHOWN = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]
@@ -77,7 +79,7 @@ def page(
     body: Html,
     *,
     header: Html,
-    footer: Html | str = "",
+    footer: Html = EMPTY,
     contents: Mapping[str, str] | None = None,
     language: str = "en",
     wide: bool = False,
@@ -93,41 +95,21 @@ def page(
         language: Language of the page.
         wide: More room, for a page that is one table.
     """
-    style = (_TEMPLATE / "style.css").read_text(encoding="utf-8")
-    entries = contents or {}
-    nav, layout = "", " wide" if wide else ""
-    if len(entries) >= 3:
-        items = "".join(
-            f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
-        )
-        nav, layout = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
-    return f"""<!DOCTYPE html>
-<html lang="{escape(language)}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header class="top{layout}">
-{header}
-</header>
-<div class="page{layout}">
-{nav}
-<main>
-{body}
-</main>
-</div>
-<footer class="bottom{layout}">
-{escape(footer)}
-</footer>
-</body>
-</html>
-"""
+    entries = contents if contents is not None and len(contents) >= 3 else {}
+    items = "".join(
+        f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
+    )
+    shell = Template((_TEMPLATE / "page.html").read_text(encoding="utf-8"))
+    return shell.substitute(
+        language=escape(language),
+        title=escape(title),
+        style=(_TEMPLATE / "style.css").read_text(encoding="utf-8"),
+        layout=" with-toc" if entries else " wide" if wide else "",
+        header=header,
+        contents=f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>' if entries else "",
+        body=body,
+        footer=footer,
+    )
 
 
 class Inspection(HTMLParser):

@@ -202,10 +202,7 @@ def stacked_shares(
             axes.barh(range(len(labels)), known, left=start, height=0.68, color=SERIES[place % len(SERIES)],
                       edgecolor=BACKGROUND, linewidth=1.5, label=label(name, 30),
                       alpha=1 if place < len(SERIES) else 0.55)  # fmt: skip
-            for row, share in enumerate(known):
-                if share >= 0.07:
-                    axes.text(start[row] + share / 2, row, f"{100 * share:.0f} %", ha="center", va="center",
-                              color=BACKGROUND, size=11)  # fmt: skip
+            _written_in(axes, start, known)
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
         _stacked_axes(
@@ -217,6 +214,16 @@ def stacked_shares(
             for row, text in enumerate(labels)
         )
         return inline(figure, title, alt or ". ".join(shown), caption)
+
+
+def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> None:
+    """The share itself, in parts wide enough to hold it."""
+    for row, share in enumerate(shares):
+        if share >= 0.07:
+            middle = start[row] + share / 2
+            axes.text(
+                middle, row, f"{100 * share:.0f} %", ha="center", va="center", color=BACKGROUND, size=11
+            )
 
 
 def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int]) -> None:

@@ -180,15 +180,15 @@ def _columns(columns: Columns) -> list[Column]:
 
 
 def _scale(rows: Rows, column: Column) -> tuple[float, float] | None:
-    """Ends of the axis that all bars of a column share: (0, 1) for shares, else from zero to the largest."""
+    """Ends of the axis that all bars of a column share: (0, 1) for shares, else all that is shown, and zero."""
     found = [cell for row in rows if isinstance(cell := row.get(column.key), EstimateLike)]
     known = [cell for cell in found if cell.value is not None]
     if not column.bar or not known:
         return None
-    if all(is_share(cell, column.unit) for cell in known):
-        return 0.0, 1.0
     ends = [end for cell in known for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(0.0, *ends), max(0.0, *ends)
+    if low == 0 and high <= 1 and all(is_share(cell, column.unit) for cell in known):
+        return 0.0, 1.0
     return (low, high) if high > low else None
 
 
