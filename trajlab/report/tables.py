@@ -180,7 +180,7 @@ def _columns(columns: Columns) -> list[Column]:
 
 
 def _scale(rows: Rows, column: Column) -> tuple[float, float] | None:
-    """Ends of the axis that all bars of a column share: (0, 1) for shares, else all that is shown, and zero."""
+    """Ends of the axis that all bars of a column share: (0, 1) for shares, else all shown, and zero."""
     found = [cell for row in rows if isinstance(cell := row.get(column.key), EstimateLike)]
     known = [cell for cell in found if cell.value is not None]
     if not column.bar or not known:
