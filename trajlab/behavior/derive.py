@@ -124,18 +124,23 @@ def derive(
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
-    executed = [call.executed for call in calls]
-    known = not executed or any(state is not None for state in executed)
-    used = True if True in executed else None if None in executed else False
-    refused = sum(step.invalid_action is not None and not step.calls for step in trajectory.steps)
-    outputs = sum(call.output is not None for call in calls)
+    executed = unknown = outputs = invalid = shell = 0
+    for call in calls:
+        executed += call.executed is True
+        unknown += call.executed is None
+        outputs += call.output is not None
+        invalid += call.invalid is not None
+        shell += call.command is not None
+    steps = trajectory.steps
+    refused = sum([step.invalid_action is not None and not step.calls for step in steps])
+    used = True if executed else None if unknown else False
     return (
-        len(trajectory.steps),
-        len(trajectory.messages) + len(trajectory.steps) + outputs,
+        len(steps),
+        len(trajectory.messages) + len(steps) + outputs,
         len(calls),
-        executed.count(True) if known else None,
-        sum(call.invalid is not None for call in calls) + refused,
-        sum(call.command is not None for call in calls),
+        None if calls and unknown == len(calls) else executed,
+        invalid + refused,
+        shell,
         used,
         None if used is None else not used and agent_chars == 0,
     )
@@ -174,7 +179,11 @@ def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
     if any(mask & _EDIT_MASK for mask in kinds):
         edits = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
         first_edit, last_edit = edits[0], edits[-1]
-    counts = [sum([count for mask, count in kinds.items() if mask >> bit & 1]) for bit in range(len(LABELS))]
+    counts = [0] * len(LABELS)
+    for mask, count in kinds.items():
+        while mask:
+            counts[(mask & -mask).bit_length() - 1] += count
+            mask &= mask - 1
     observed = any(masks) or any(call.command is not None for call in calls)
     any_test, suite = (tests > 0, suites > 0) if observed else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -76,7 +76,7 @@ class PartRows:
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
-        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory))
+        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory, requests))
         self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
         written = agent_chars + (reasoning_chars or 0)
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
@@ -183,19 +183,13 @@ def _request_digest(tool: str | None, arguments: str) -> int:
     return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
 
 
-def _content_digest(trajectory: Trajectory) -> str:
-    """Digest of all that was said: prompts, turns, requests and results."""
-    hasher = xxhash.xxh3_64()
-    for message in trajectory.messages:
-        hasher.update(message.text.encode("utf-8", "replace"))
-    for step in trajectory.steps:
-        hasher.update(step.text.encode("utf-8", "replace"))
-        for call in step.calls:
-            if call.output:
-                hasher.update(call.output.encode("utf-8", "replace"))
-            if call.command:
-                hasher.update(call.command.encode("utf-8", "replace"))
-    return str(hasher.hexdigest())
+def _content_digest(trajectory: Trajectory, requests: list[int]) -> str:
+    """Digest of the prompts, the requests, the last turn, and the length of every turn and result."""
+    lengths = [len(step.text) for step in trajectory.steps]
+    results = [len(call.output or "") for step in trajectory.steps for call in step.calls]
+    said = [message.text for message in trajectory.messages]
+    said += [repr((requests, lengths, results)), trajectory.steps[-1].text if trajectory.steps else ""]
+    return digest("\0".join(said))
 
 
 def _arguments_text(call: ToolCall) -> str:
