@@ -165,8 +165,11 @@ def _nested(raw: RawCommand, name: str, words: list[str], outcome: Nested, conte
 
 def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context) -> SimpleCommand:
     is_filter = context.piped_in and name in FILTERS and reads_stdin(name, words)
-    if is_filter and judged[0] <= {"read", "search", "other"}:
-        judged = NOTHING
+    if judged[0] <= {"read", "search", "other"}:
+        if is_filter:
+            judged = NOTHING
+        elif _prints_heredoc(raw, name, words) and not context.operands_on_stdin:
+            judged = PRINTS
     return SimpleCommand(
         name,
         tuple(words[1:]),
@@ -181,6 +184,14 @@ def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, cont
         raw.pipeline,
         raw.stdin_file,
     )
+
+
+def _prints_heredoc(raw: RawCommand, name: str, words: list[str]) -> bool:
+    """A filter that works on text given in the command shows no file."""
+    return (raw.heredoc is not None or raw.here_string is not None) and name in FILTERS and reads_stdin(name, words)
+
+
+PRINTS = other("program/prints its heredoc")
 
 
 def reads_stdin(name: str, words: Sequence[str]) -> bool:
@@ -243,10 +254,10 @@ def _by_table(name: str, head: str, words: list[str], context: Context) -> Outco
             return rule(name, words, context)
     if name == "bun-script":
         return package_manager("bun", arguments, context)
-    return _unknown(head, name, arguments)
+    return _unknown(head, name, arguments, context)
 
 
-def _unknown(head: str, name: str, arguments: Sequence[str]) -> Outcome:
+def _unknown(head: str, name: str, arguments: Sequence[str], context: Context) -> Outcome:
     if name in RUNNER_FILES or name in ("manage.py", "setup.py"):
         return source_file("path", head, arguments)
     if name in ("django-admin", "rebar3"):
@@ -257,6 +268,8 @@ def _unknown(head: str, name: str, arguments: Sequence[str]) -> Outcome:
         return verdict("script", "source file/PATH")
     if any(word.startswith("--gtest_filter") for word in arguments):
         return verdict("test:case", "framework/googletest")
+    if context.wrappers and context.wrappers[-1] in ("yarn", "pnpm", "bun", "yarn run"):
+        return verdict("script", f"target/{context.wrappers[-1]} {name}")
     if arguments:
         inner = program_of(arguments[0])[0]
         if inner == "python" or inner in TEST_PROGRAMS or inner in INTERPRETERS or inner in SHELLS:
@@ -306,9 +319,14 @@ def _informs(name: str, words: Sequence[str]) -> bool:
     return False
 
 
+def _framework(name: str, words: list[str], context: Context) -> Outcome:
+    more = ["{}"] if context.operands_on_stdin and "{}" not in words else []
+    return test_run(TEST_PROGRAMS[name], words[1:] + more)
+
+
 def _table_rules() -> tuple[tuple[object, Callable[[str, list[str], Context], Outcome]], ...]:
     return (
-        (TEST_PROGRAMS, lambda name, words, context: test_run(TEST_PROGRAMS[name], words[1:])),
+        (TEST_PROGRAMS, _framework),
         (INTERPRETERS, _perl),
         (SHELLS, lambda name, words, context: shell(name, words[1:], context)),
         (TARGET_RUNNERS, lambda name, words, context: make(name, words[1:], TARGET_RUNNERS[name])),
@@ -366,6 +384,8 @@ def classify_plain(raw: RawCommand, words: list[str], depth: int) -> SimpleComma
         is_filter = True
         if "edit" not in judged[0]:
             judged = NOTHING
+    elif (raw.heredoc is not None or raw.here_string is not None) and _prints_heredoc(raw, name, words):
+        judged = PRINTS if "edit" not in judged[0] else judged
     return SimpleCommand(
         name,
         tuple(words[1:]),

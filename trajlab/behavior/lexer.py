@@ -365,7 +365,8 @@ class Lexer:
             self.mode = NORMAL
         if self.redirect is not None:
             self.redirect = None
-        if command.words or command.redirects or command.assignments or command.heredoc is not None:
+        held = command.words or command.redirects or command.assignments or command.heredoc is not None
+        if held or (piped and command.group_start is not None):
             self.commands.append(command)
         if piped:
             self.command = RawCommand(depth, command.pipeline, True)

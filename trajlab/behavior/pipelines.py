@@ -36,14 +36,14 @@ def _judged(command: SimpleCommand, judged: Verdict) -> SimpleCommand:
     )
 
 
-def settle(commands: list[SimpleCommand]) -> None:
-    """Adjust the commands of one pipeline in place."""
+def settle(commands: list[SimpleCommand], group: Sequence[SimpleCommand] = ()) -> None:
+    """Adjust the commands of one pipeline in place; ``group`` is what feeds it where it starts with ``}`` or ``)``."""
     if len(commands) > 1:
         _join(commands)
     for place, command in enumerate(commands):
         if command.redirects:
-            commands[place] = redirected(command, commands[:place])
-        elif command.program == "tee" and place and not _authored(commands[:place]):
+            commands[place] = redirected(command, [*group, *commands[:place]])
+        elif command.program == "tee" and (place or group) and not _authored([*group, *commands[:place]]):
             commands[place] = _with(command, "other", "pipe/tee keeps a log")
 
 
@@ -100,11 +100,12 @@ def _add(command: SimpleCommand, label: str, rule: str) -> SimpleCommand:
     return _judged(command, (command.labels | {label}, (*command.rules, (label, rule)), command.scope))
 
 
-def group_redirected(command: SimpleCommand, group: Sequence[SimpleCommand]) -> SimpleCommand:
-    """Judge ``{ …; } > file``: authored where all of the group prints or copies."""
+def group_redirected(command: SimpleCommand, group: list[SimpleCommand]) -> SimpleCommand:
+    """Judge ``{ …; } > file``: authored where all of the group prints or copies; then it shows nothing."""
     targets = [path for path, _ in command.redirects if path not in NULL_FILES]
     if not targets:
         return _with(command, None, "redirect/group")
     if group and _authored(group):
+        group[:] = [_with(part, None, "redirect/group") if part.labels == READ else part for part in group]
         return _with(command, "edit", "redirect/group authored")
     return _with(command, None, "redirect/log of a group")

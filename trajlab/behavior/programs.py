@@ -103,7 +103,7 @@ def tar(arguments: Sequence[str], context: Context) -> Outcome:
 def author(arguments: Sequence[str], context: Context) -> Outcome:
     """Judge echo and printf: they print, and may end the task."""
     for word in arguments:
-        if len(word) > 20 and any(word.strip() == marker for marker in SUBMIT_MARKERS):
+        if len(word) > 20 and word.strip().removesuffix("\\n") in SUBMIT_MARKERS:
             return verdict("submit", "marker")
     return other("program/echo")
 
@@ -125,7 +125,7 @@ def make(name: str, arguments: Sequence[str], table: str) -> Outcome:
             continue
         elif "=" in word:
             variable, _, value = word.partition("=")
-            if "TEST" in variable.upper() and value:
+            if variable.upper().startswith(("TEST", "SPEC")) and not variable.upper().endswith(("OPTS", "FLAGS", "ARGS")):
                 tests.extend(value.split())
         else:
             targets.append(word)
@@ -328,7 +328,8 @@ def subcommand(name: str, words: Sequence[str]) -> Outcome:
 
 def by_flags(name: str, arguments: Sequence[str]) -> Outcome:
     """Judge a program that does one thing unless a flag says otherwise."""
-    default, labels = FLAG_LABELS[name]
+    first = next((word for word in arguments if word[:1] != "-"), "")
+    default, labels = FLAG_LABELS.get(f"{name} {first}") or FLAG_LABELS[name]
     for word in arguments:
         if word[:1] == "-":
             label = labels.get(word) or labels.get(word.partition("=")[0])

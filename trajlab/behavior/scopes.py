@@ -9,7 +9,7 @@ from trajlab.behavior.rules import ENVIRONMENTS, FRAMEWORKS, REPOSITORY_ROOT, TE
 
 BREADTH = {"all": 0, "part": 1, "file": 2, "case": 3}
 
-_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}\Z")
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 _LINE = re.compile(r":[0-9]+(?::[0-9]+)?\Z")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_@*0-9]")
 _CAPITAL = re.compile(r"_*[A-Z]")
@@ -98,6 +98,9 @@ class _Reader:
             return index
         if kind in ("info", "build"):
             self.found.add(kind)
+        elif kind == "number":
+            following = arguments[index] if index < len(arguments) else ""
+            return index + 1 if not equals and (following.isdigit() or following == "auto") else index
         elif kind == "select":
             self.found.add("case")
         elif kind.endswith("!"):
@@ -173,6 +176,8 @@ def _path(framework: Framework, word: str) -> str:
         return "case"
     if word.startswith("$"):
         return "all" if word in ("$@", "$*") else "file"
+    if word == "{}":  # find -exec and xargs put files there
+        return "file"
     path = _relative(word)
     if path in (".", "...", "*", "**") or path in TEST_ROOTS:
         return "all"

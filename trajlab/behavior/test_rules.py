@@ -3,14 +3,14 @@
 ``style`` says how a positional argument is read (see ``trajlab.behavior.scopes``). In ``flags`` each word
 before a colon is what the flag's value does: ``case``, ``file``, ``part`` select by it, ``scope`` means the
 value is read like a positional argument, ``value`` is a value without selection, ``optional`` a value that
-may be missing, ``select`` a flag without value that selects single tests, ``part!`` and ``file!`` one that
+may be missing, ``number`` likewise but only a number or ``auto``, ``select`` a flag without value that selects single tests, ``part!`` and ``file!`` one that
 selects folders or files, ``info`` a flag with which no test runs, ``build`` one with which tests are only built.
 """
 
 from __future__ import annotations
 
 PYTEST_FLAGS = (
-    "case: -k -m; select: --lf --last-failed; scope: --pyargs_; "
+    "case: -k -m; select: --lf --last-failed; scope:; "
     "info: --collect-only --co --collectonly --fixtures --funcargs --fixtures-per-test --markers --version -V --help -h "
     "--setup-plan --cache-show; optional: --cov; "
     "value: -n -p -o -c -W -r --tb --maxfail --durations --durations-min --timeout --color --log-level --log-cli-level "
@@ -20,15 +20,15 @@ PYTEST_FLAGS = (
     "--doctest-glob --remote-data --count --repeat --maxprocesses --benchmark-json --ds --settings --asyncio-mode --pastebin"
 )
 JEST_FLAGS = (
-    "case: -t --testNamePattern --test-name-pattern --grep -g; scope: --testPathPattern --testPathPatterns --runTestsByPath_ "
+    "case: -t --testNamePattern --test-name-pattern --grep -g; scope: --testPathPattern --testPathPatterns "
     "--findRelatedTests_ --include; info: --listTests --help -h --version --showConfig; part: --selectProjects --project; "
     "value: -c --config -w --maxWorkers --reporters --reporter --coverageDirectory --testTimeout --env --rootDir --roots "
-    "--environment --pool --bail_ --root -r --dir --coverageReporters --setupFilesAfterEach --testTimeout --seed --shard"
+    "--environment --pool --root -r --dir --coverageReporters --setupFilesAfterEach --testTimeout --seed --shard"
 )
 DJANGO_FLAGS = (
-    "case: -k --tag; info: --help -h --version; scope: --pair_ --bisect_; "
-    "value: -v --verbosity --settings --parallel_ -j --exclude-tag --pythonpath -p --pattern -t --top-level-directory "
-    "--testrunner --start-at --start-after --database --shuffle_ --selenium --timing_"
+    "case: -k --tag; info: --help -h --version; scope:; "
+    "value: -v --verbosity --settings -j --exclude-tag --pythonpath -p --pattern -t --top-level-directory "
+    "--testrunner --start-at --start-after --database --selenium; number: --parallel --shuffle"
 )
 
 FRAMEWORKS: dict[str, dict[str, str]] = {
@@ -43,8 +43,8 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     },
     "nose": {
         "style": "path",
-        "flags": "case: -m -a -A --match --attr --eval-attr; scope: --tests -s_; select: --failed; info: --collect-only --version "
-        "-h --help --plugins; value: -w --where -c --config -l -e --exclude --with-id_ --processes --process-timeout "
+        "flags": "case: -m -a -A --match --attr --eval-attr; scope: --tests; select: --failed; info: --collect-only --version "
+        "-h --help --plugins; value: -w --where -c --config -l -e --exclude --processes --process-timeout "
         "--xunit-file --cover-package --verbosity --logging-level --plugin",
         "clusters": "yes",
         "modules": "yes",
@@ -53,7 +53,7 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "django": {"style": "dotted", "flags": DJANGO_FLAGS, "clusters": "yes"},
     "sympy": {
         "style": "path",
-        "flags": "case: -k; value: --seed --split --timeout -t_ --rerun --tb; info: --help -h",
+        "flags": "case: -k; value: --seed --split --timeout --rerun --tb; info: --help -h",
         "modules": "yes",
     },
     "setup.py": {
@@ -68,16 +68,16 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "ward": {"style": "path", "flags": "case: --search --tags; scope: --path; info: --help"},
     "doctest": {"style": "path", "flags": "value: -o; info: -h --help"},
     "regrtest": {"style": "names-file", "flags": "case: -m --match; value: -j -u -R --timeout; info: --list-tests -h --help"},
-    "tox": {"style": "environments", "flags": "environments: -e --env; value: -c --workdir -x -f -m -p_; info: -l -a --listenvs "
+    "tox": {"style": "environments", "flags": "environments: -e --env; value: -c --workdir -x -f -m; info: -l -a --listenvs "
             "--listenvs-all --showconfig --version --help -h --devenv --notest", "after": "pytest"},
-    "nox": {"style": "environments", "flags": "environments: -s -e --session --sessions; case: -k_; value: -f --noxfile -p --python "
+    "nox": {"style": "environments", "flags": "environments: -s -e --session --sessions; case:; value: -f --noxfile -p --python "
             "-t --tags; info: -l --list --list-sessions --version --help -h", "after": "pytest"},
     "jest": {"style": "path", "flags": JEST_FLAGS, "bare": "file", "skip": "run watch related dev"},
     "vitest": {"style": "path", "flags": JEST_FLAGS, "bare": "file", "skip": "run watch related dev", "info_words": "list"},
     "mocha": {
         "style": "path",
         "flags": "case: -g -f --grep --fgrep; info: --help --version --dry-run; "
-        "value: -r --require -R --reporter -t --timeout -u --ui --config --extension --ignore -j --jobs -O --spec_ --opts",
+        "value: -r --require -R --reporter -t --timeout -u --ui --config --extension --ignore -j --jobs -O --opts",
     },
     "ava": {"style": "path", "flags": "case: -m --match; value: -c --concurrency -T --timeout; info: --help"},
     "node-test": {"style": "path", "flags": "case: --test-name-pattern; value: -r --require --import --loader --test-reporter "
@@ -86,14 +86,14 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "playwright": {"style": "path", "flags": "case: -g --grep; part: --project; value: -c --config -j --workers --reporter "
                    "--retries --timeout; info: --list --help", "line": "yes", "bare": "file"},
     "cypress": {"style": "path", "flags": "scope: --spec -s; value: --browser -b --config -C --env -e"},
-    "deno": {"style": "path", "flags": "case: --filter; value: --config -c --import-map --permit-no-files_"},
+    "deno": {"style": "path", "flags": "case: --filter; value: --config -c --import-map"},
     "names": {"style": "names-part", "flags": "case: --testNamePattern -t --match-test --mt; scope: --match-path --testFile; "
               "value: --configuration"},
     "cargo": {
         "style": "names-case",
-        "flags": "part: -p --package; file: --test --bin --example --bench; part!: --lib --bins --tests_ --doc --examples --benches; "
+        "flags": "part: -p --package; file: --test --bin --example --bench; part!: --lib --bins --doc --examples --benches; "
         "value: --features -F --manifest-path --target --target-dir -j --jobs --profile --exclude --color --config --message-format "
-        "-Z --test-threads --skip --format; build: --no-run; info: --help -h --list; select: --exact_ --ignored_",
+        "-Z --test-threads --skip --format; build: --no-run; info: --help -h --list; select:",
     },
     "nextest": {
         "style": "names-case",
@@ -105,14 +105,14 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     },
     "go": {
         "style": "go",
-        "flags": "case: -run --run -bench -fuzz -skip_; build: -c; info: -list -h -help -n; "
+        "flags": "case: -run --run -bench -fuzz; build: -c; info: -list -h -help -n; "
         "value: -timeout -count -p -parallel -cpu -tags -coverprofile -covermode -coverpkg -o -exec -benchtime -cpuprofile "
-        "-memprofile -ldflags -gcflags -mod -modfile -shuffle -vet -C -args_ -run_",
+        "-memprofile -ldflags -gcflags -mod -modfile -shuffle -vet -C",
     },
     "rspec": {
         "style": "path",
         "flags": "case: -e --example -t --tag -E --example-matches; select: --only-failures; scope: -P --pattern; info: --dry-run "
-        "--version --help -h; value: -f --format -o --out -r --require -I --seed --order --color_",
+        "--version --help -h; value: -f --format -o --out -r --require -I --seed --order",
         "line": "yes",
     },
     "minitest": {"style": "path", "flags": "case: -n --name; value: -s --seed -e --environment -I -r; info: --help", "line": "yes"},
@@ -120,25 +120,25 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "phpunit": {
         "style": "path",
         "flags": "case: --filter --group --covers --uses; part: --testsuite; value: -c --configuration --bootstrap --log-junit "
-        "--coverage-html --coverage-text_ -d --colors_ --exclude-group; info: --list-tests --list-groups --list-suites --version "
+        "--coverage-html -d --exclude-group; info: --list-tests --list-groups --list-suites --version "
         "--help -h",
     },
-    "maven": {"style": "none", "flags": "class: -Dtest -Dit.test; part: -pl --projects; value: -f --file -P -s -T -rf -D_ -l; "
+    "maven": {"style": "none", "flags": "class: -Dtest -Dit.test; part: -pl --projects; value: -f --file -P -s -T -rf -l; "
               "info: --version -v --help -h"},
     "gradle": {"style": "none", "flags": "class: --tests; value: -p --project-dir -b -x --exclude-task -I --console; "
-               "info: --version -v --help -h --dry-run_"},
-    "sbt": {"style": "none", "flags": "value: -D_"},
+               "info: --version -v --help -h"},
+    "sbt": {"style": "none", "flags": "value:"},
     "junit": {"style": "class", "flags": "class: -c --select-class; case: -m --select-method; part: -p --select-package; "
-              "value: -cp -classpath --class-path --scan-classpath_"},
+              "value: -cp -classpath --class-path"},
     "dotnet": {"style": "project", "flags": "filter: --filter --TestCaseFilter --Tests; info: -t --list-tests --help -h; value: -c "
-               "--configuration -f --framework -l --logger -o --output -r --runtime -v --verbosity -s --settings --collect -d --blame_"},
+               "--configuration -f --framework -l --logger -o --output -r --runtime -v --verbosity -s --settings --collect -d"},
     "ctest": {"style": "none", "flags": "case: -R --tests-regex -I --tests-information -L --label-regex; select: --rerun-failed; "
               "value: --test-dir -j --parallel -C --build-config --timeout -E --exclude-regex -LE -D -M -T -S --output-junit -O; "
               "info: -N --show-only --print-labels --help --version"},
-    "meson": {"style": "names-case", "flags": "part: --suite; value: -C --num-processes -t --repeat --gdb_; info: --list --help"},
+    "meson": {"style": "names-case", "flags": "part: --suite; value: -C --num-processes -t --repeat; info: --list --help"},
     "bazel": {"style": "bazel", "flags": "case: --test_filter; value: -c --config --jobs; info: --help"},
     "exunit": {"style": "path", "flags": "case: --only; value: --seed --exclude --formatter; select: --failed", "line": "yes"},
-    "swift": {"style": "none", "flags": "case: --filter -s --specifier; info: --list-tests; value: --package-path -c; build: --_"},
+    "swift": {"style": "none", "flags": "case: --filter -s --specifier; info: --list-tests; value: --package-path -c; build:"},
     "dart": {"style": "path", "flags": "case: -n --name -N --plain-name -t --tags; value: -p --platform -r --reporter -j"},
     "lein": {"style": "dotted", "flags": "case: :only", "modules": "yes"},
     "stack": {"style": "names-part", "flags": "case: --test-arguments --ta --test-options; value: --test-show-details -j"},

@@ -39,7 +39,7 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "ltrace": {"flags": "-e -o -p -s -u -n"},
     "valgrind": {"flags": ""},
     "gdb": {"flags": "-ex -x -iex --command", "needs": "--args -args"},
-    "perf": {"flags": "-e -o -p -F -g_", "skip": 1},
+    "perf": {"flags": "-e -o -p -F", "skip": 1},
     "catchsegv": {},
     "rr": {"skip": 1},
     "faketime": {"skip": 1},
@@ -50,13 +50,13 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "firejail": {},
     "chronic": {},
     "ts": {},
-    "watch": {"flags": "-n -d_ --interval", "as": "shell"},
+    "watch": {"flags": "-n --interval", "as": "shell"},
     "entr": {"flags": ""},
     "eval": {"as": "shell"},
     "ssh": {"flags": "-i -p -l -o -F -L -R -D -J -b -c -e -m -S -W", "skip": 1, "as": "shell"},
     "script": {"flags": "-o -E -I -O -T", "shell_flags": "-c --command", "skip": 9},
     "xargs": {
-        "flags": "-I -n -P -L -d -E -s -a -R -J --max-args --max-procs --max-lines --delimiter --arg-file --replace_",
+        "flags": "-I -n -P -L -d -E -s -a -R -J --max-args --max-procs --max-lines --delimiter --arg-file",
         "as": "stdin",
     },
     "parallel": {"flags": "-j -I --jobs -N -a --colsep --delay --timeout", "as": "stdin", "stop": ":::"},
@@ -131,8 +131,6 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "wine": {},
     "qemu-x86_64": {},
 }
-WRAPPER_VALUES_IN_ONE = "--flag=value is always read as one word"
-
 WRAPPER_MODULES = {
     "coverage": "coverage",
     "kernprof": "kernprof",
@@ -155,7 +153,7 @@ TOOL_MODULES = (
     "pip mypy flake8 pylint black isort ruff pyflakes pycodestyle pydocstyle autopep8 yapf bandit vulture pyright "
     "pre_commit sphinx build venv virtualenv py_compile compileall tabnanny ensurepip cython Cython twine codespell "
     "nuitka mkdocs semgrep pylama prospector lib2to3 docformatter autoflake pyupgrade django numpy.f2py pip_audit "
-    "piptools basedpyright_cli pytype radon pep8 pygments IPython ipython ast"
+    "piptools pytype radon pep8 pygments IPython ipython ast"
 )
 """Modules that are tools with a label of their own; any other module is a ``script``."""
 
@@ -208,12 +206,12 @@ INTERPRETERS: dict[str, dict[str, str]] = {
     "texlua": {},
     "julia": {"code": "-e -E --eval --print", "values": "-L --load -J -t -p"},
     "Rscript": {"code": "-e", "values": ""},
-    "R": {"code": "-e", "values": "-f --file_"},
+    "R": {"code": "-e", "values": "-f"},
     "octave": {"code": "--eval", "values": "--path"},
     "matlab": {"code": "-r -batch"},
     "scala": {"code": "-e", "values": "-cp -classpath"},
     "groovy": {"code": "-e", "values": "-cp"},
-    "elixir": {"code": "-e --eval", "values": "-r -S_ -pa"},
+    "elixir": {"code": "-e --eval", "values": "-r -pa"},
     "iex": {"code": "-e --eval"},
     "erl": {"code": "-eval"},
     "escript": {},
@@ -239,7 +237,6 @@ INTERPRETERS: dict[str, dict[str, str]] = {
     "nim": {},
     "java": {"values": "-cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports"},
     "mono": {},
-    "gawk-script": {},
     "gforth": {"code": "-e"},
 }
 JAVA_TEST_CLASSES = "org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher junit.textui.TestRunner org.testng.TestNG"
