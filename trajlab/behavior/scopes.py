@@ -17,7 +17,7 @@ _TEST_CLASS = re.compile(r"(?:Tests?|TestCase|Specs?|Fixture|IT)\Z")
 
 
 def scope_of_run(framework: Framework, arguments: Sequence[str]) -> str:
-    """Return ``all``, ``part``, ``file`` or ``case``; ``info`` where no test runs, ``build`` where only built.
+    """Return ``all``, ``part``, ``file`` or ``case``; ``info`` if no test runs, ``build`` if only built.
 
     The narrowest selection of a run wins. A label of :data:`ENVIRONMENTS` (``static``, ``install``) comes
     back for tox and nox where every environment asked for runs no tests.
@@ -119,7 +119,9 @@ class _Reader:
         kinds = self.framework.flags
         if not self.framework.clusters:
             kind = kinds.get(word[:2])
-            attached = kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
+            attached = (
+                kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
+            )
             return attached, word[2:]
         for place in range(1, len(word)):
             kind = kinds.get("-" + word[place])
@@ -140,7 +142,9 @@ class _Reader:
         elif kind == "filter":
             self.found.add(_dotnet_filter(value))
         elif kind == "pattern":
-            self.found.add("all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file")
+            self.found.add(
+                "all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file"
+            )
         elif kind == "environments":
             self.environments.extend(value.split(","))
         elif kind == "nested":

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from trajlab.behavior.classify import classify, classify_plain
-from trajlab.behavior.lexer import Lexer, RawCommand
+from trajlab.behavior.classify import classify
+from trajlab.behavior.lexer import Lexer
 from trajlab.behavior.pipelines import group_redirected, redirected, settle
+from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
+from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
@@ -145,7 +147,12 @@ class _Reading:
                 elif raw.group_start is not None and raw.group_start < len(self.starts):
                     group = commands[self.starts[raw.group_start] :]
                 following = raws[place + 1] if place + 1 < count else None
-                if following is None or not raw.piped_out or not following.piped_in or following.pipeline != raw.pipeline:
+                if (
+                    following is None
+                    or not raw.piped_out
+                    or not following.piped_in
+                    or following.pipeline != raw.pipeline
+                ):
                     break
                 place += 1
                 raw = following
@@ -168,7 +175,13 @@ class _Reading:
         targets = any(not path.startswith("/dev/") for path, _ in raw.redirects)
         judged = verdict("fileop", "redirect/empty file") if targets else other("empty")
         command = SimpleCommand(
-            "", (), judged[0], judged[1], redirects=tuple(raw.redirects), heredoc=raw.heredoc, pipeline=raw.pipeline,
+            "",
+            (),
+            judged[0],
+            judged[1],
+            redirects=tuple(raw.redirects),
+            heredoc=raw.heredoc,
+            pipeline=raw.pipeline,
             depth=self.depth + raw.depth,
         )
         if raw.group_start is not None:
