@@ -87,7 +87,7 @@ class _Inspection:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for name in node.names:
-                self.modules.add(name.asname or name.name.split(".")[0])
+                self.modules.update((name.asname or name.name.split(".")[0], name.name.split(".")[0]))
                 if name.asname:
                     self.aliases[name.asname] = name.name
         elif node.module:
@@ -139,26 +139,50 @@ class _Inspection:
             self._runs(call, name, last)
 
     def _opens_for_writing(self, call: ast.Call, name: str) -> bool:
-        method = isinstance(call.func, ast.Attribute) and name.partition(".")[0] not in ("io", "codecs", "os", "gzip")
+        method = isinstance(call.func, ast.Attribute) and name.partition(".")[0] not in (
+            "io",
+            "codecs",
+            "os",
+            "gzip",
+        )
         place = 0 if method else 1
         mode = call.args[place] if len(call.args) > place else None
         for word in call.keywords:
             if word.arg == "mode":
                 mode = word.value
-        if not (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)):
+        if not (
+            isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)
+        ):
             return False
-        target = call.func.value if method and isinstance(call.func, ast.Attribute) else (call.args or [call.func])[0]
+        target = (
+            call.func.value
+            if method and isinstance(call.func, ast.Attribute)
+            else (call.args or [call.func])[0]
+        )
         return not self._is_temporary(target)
 
     def _runs(self, call: ast.Call, name: str, last: str) -> None:
         first = call.args[0] if call.args else None
-        if name in ("pytest.main", "pytest.cmdline.main", "_pytest.config.main", "nose.main", "nose.run", "pytest.console_main"):
+        if name in (
+            "pytest.main",
+            "pytest.cmdline.main",
+            "_pytest.config.main",
+            "nose.main",
+            "nose.run",
+            "pytest.console_main",
+        ):
             self._drive("pytest", _strings(first))
         elif name in ("unittest.main", "unittest.TestProgram"):
             self._unittest_main(call)
         elif name in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
             self.commands.extend(_strings(first))
-        elif name.startswith("subprocess.") and last in ("run", "call", "check_call", "check_output", "Popen"):
+        elif name.startswith("subprocess.") and last in (
+            "run",
+            "call",
+            "check_call",
+            "check_output",
+            "Popen",
+        ):
             listed = _strings(first)
             if isinstance(first, ast.List | ast.Tuple):
                 self.commands.append(" ".join(_quote(word) for word in listed))
@@ -200,7 +224,7 @@ class _Inspection:
     def _unittest_main(self, call: ast.Call) -> None:
         named = {word.arg: word.value for word in call.keywords}
         words = _strings(call.args[0]) if call.args else _strings(named.get("module"))
-        words += [word for word in _strings(named.get("argv"))[1:]]
+        words += _strings(named.get("argv"))[1:]
         if words and words != ["__main__"]:
             self._drive("unittest", words)
         else:
