@@ -13,7 +13,7 @@ from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import analyse, labels_of
 from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import kind_of_tool, labels_of_tool
+from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
@@ -62,9 +62,21 @@ def is_think_tool(tool: str | None) -> bool:
 
 
 def _tool_mask(call: ToolCall) -> int:
-    """Labels of a call of a tool that is no shell."""
+    """Labels of a call of a tool that is no shell; none for a tool no scaffold is known to use."""
+    kind = kind_of_tool(call.tool)
+    if kind is None or kind == "think":
+        return 0
     arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
-    return mask_of(labels_of_tool(call.tool or "", arguments))
+    if kind == "python" and arguments is not None:
+        code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
+        if isinstance(code, str):
+            return _code_mask(call.tool or "", code)
+    return mask_of(labels_of_tool(call.tool, arguments))
+
+
+@lru_cache(maxsize=4096)
+def _code_mask(tool: str, code: str) -> int:
+    return mask_of(labels_of_tool(tool, code))
 
 
 def _decoded(arguments: str | None) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ name means different things, the arguments decide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from trajlab.behavior.shell import label_command
@@ -118,6 +119,7 @@ NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
 
 
+@lru_cache(maxsize=4096)
 def kind_of_tool(tool: str | None) -> str | None:
     """Return the kind of a tool; ``None`` for a name no scaffold is known to use.
 

@@ -25,29 +25,28 @@ class TableRows:
     Rows of tables that begin with the trajectory's id leave it out; :meth:`mark` says whose the last ones are.
     """
 
-    __slots__ = ("_frames", "_ids", "_marked", "name", "of_trajectory", "rows")
+    __slots__ = ("_frames", "_ids", "marked", "name", "of_trajectory", "rows")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.of_trajectory = TABLES[name].names[0] == _ID
         self.rows: list[Row] = []
         self._ids: list[str] = []
-        self._marked = 0
+        self.marked = 0
         self._frames: list[pl.DataFrame] = []
 
     def mark(self, trajectory_id: str) -> None:
         """The rows since the last mark belong to this trajectory; enough rows are turned into a frame."""
-        new = len(self.rows) - self._marked
-        if new:
-            self._ids += [trajectory_id] * new
-            self._marked += new
-            if self._marked >= BATCH_ROWS:
-                self._settle()
+        rows = len(self.rows)
+        self._ids += [trajectory_id] * (rows - self.marked)
+        self.marked = rows
+        if rows >= BATCH_ROWS:
+            self._settle()
 
     def _settle(self) -> None:
         self._frames.append(_frame(self.name, self.rows, self._ids if self.of_trajectory else None))
         self.rows.clear()
-        self._ids, self._marked = [], 0
+        self._ids, self.marked = [], 0
 
     def take(self) -> pl.DataFrame | None:
         """All rows so far as one frame, leaving none; ``None`` where there are none."""

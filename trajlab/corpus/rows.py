@@ -85,7 +85,8 @@ class PartRows:
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
         for table in self._of_trajectory:
-            table.mark(trajectory_id)
+            if len(table.rows) != table.marked:
+                table.mark(trajectory_id)
         if self._text_chars > TEXTS_WAITING:
             self._flush(self.tables["texts"])
             self._text_chars = 0
