@@ -5,14 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajlab.records import Problem
-from trajlab.sources.elements import _escaped, _Scan, _structure
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import elements
+from trajlab.sources.object_keys import object_keys
+from trajlab.sources.reading import concatenated, elements
+from trajlab.sources.structure import Scan, escaped_quotes, structure
 
 TRICKY = st.text(alphabet='\\"{}[],:\n ab\u2028é', max_size=12)
 VALUES = st.recursive(
@@ -49,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("elements")
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(VALUES, max_size=6), LAYOUTS, st.integers(1, 40))
 def test_elements_equal_json(folder, value, layout, chunk_bytes):
     found, problems = read(folder, json.dumps(value, **layout).encode(), chunk_bytes=chunk_bytes)
@@ -57,7 +59,7 @@ def test_elements_equal_json(folder, value, layout, chunk_bytes):
     assert problems == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(VALUES, max_size=6), LAYOUTS, st.integers(1, 40), st.data())
 def test_a_cut_document_gives_its_whole_elements(folder, value, layout, chunk_bytes, data):
     document = json.dumps(value, **layout).encode()
@@ -74,7 +76,7 @@ def test_a_cut_document_gives_its_whole_elements(folder, value, layout, chunk_by
                 whole.raw_decode(rest)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet='\\\\\\"a', max_size=200), st.integers(1, 50))
 def test_escapes_across_windows_equal_the_slow_way(text, window):
     data = text.encode()
@@ -85,17 +87,15 @@ def test_escapes_across_windows_equal_the_slow_way(text, window):
             expected.append(run % 2 == 1)
         run = run + 1 if byte == ord("\\") else 0
     found: list[bool] = []
-    scan = _Scan()
-    import numpy as np
-
+    scan = Scan()
     for start in range(0, len(data), window):
         piece = np.frombuffer(data[start : start + window], dtype=np.uint8)
-        found += _escaped(np.flatnonzero(piece == ord('"')), piece, scan.odd_backslashes).tolist()
-        _structure(data[start : start + window], scan)
+        found += escaped_quotes(np.flatnonzero(piece == ord('"')), piece, scan.odd_backslashes).tolist()
+        structure(data[start : start + window], scan)
     assert found == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.binary(max_size=60) | st.text(alphabet='[]{},"\\1a\n ', max_size=60).map(str.encode),
     st.integers(1, 20),
@@ -133,12 +133,83 @@ def test_damage_is_named_and_neighbours_stay(tmp_path, document, expected, codes
     assert [problem.code for problem in problems] == codes
 
 
+def test_countless_problems_are_counted(tmp_path):
+    found, problems = read(tmp_path, b"[" + b"," * 3000 + b"1]")
+    assert found == [b"1"]
+    assert len(problems) == 1001
+    assert "2000 more" in problems[-1].message
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.dictionaries(TRICKY, VALUES, max_size=3), max_size=4), LAYOUTS, st.integers(1, 40))
+def test_concatenated_objects(folder, objects, layout, chunk_bytes):
+    path = folder / "spans.json"
+    path.write_text("\n".join(json.dumps(one, **layout) for one in objects), encoding="utf-8")
+    problems: list[Problem] = []
+    found = list(concatenated(bundle_of(path), problems, chunk_bytes))
+    assert [json.loads(line.data) for line in found] == objects
+    assert problems == []
+
+
+def test_concatenated_objects_among_other_text(tmp_path):
+    path = tmp_path / "console.log"
+    path.write_text('starting\n{"a": 1}\nnoise\n{"a":\n2}\n{"a": ', encoding="utf-8")
+    problems: list[Problem] = []
+    assert [line.data for line in concatenated(bundle_of(path), problems)] == [b'{"a": 1}', b'{"a":\n2}']
+    assert [problem.code for problem in problems] == ["not_json", "not_json", "truncated"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(TRICKY, VALUES, max_size=5), LAYOUTS, st.data())
+def test_keys_of_whole_and_cut_objects(folder, value, layout, data):
+    path = folder / "object.json"
+    text = json.dumps(value, **layout).encode()
+    path.write_bytes(text)
+    assert list(object_keys(bundle_of(path).file, [])) == list(value)
+    path.write_bytes(text[: data.draw(st.integers(0, len(text)))])
+    keys = list(object_keys(bundle_of(path).file, []))
+    assert keys == list(value)[: len(keys)]
+
+
 def test_goes_on_after_an_element_that_does_not_close(tmp_path):
     items = [{"id": number, "inner": [{"x": 1}]} for number in range(4)]
     document = json.dumps(items, indent=2).replace('"id": 1', '"id": "open')
     found, problems = read(tmp_path, document.encode())
     assert [json.loads(data)["id"] for data in found] == [0, 2, 3]
     assert [problem.code for problem in problems] == ["not_json"]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 50, 1 << 20])
+@pytest.mark.parametrize("padding", [0, 40_000])
+@pytest.mark.parametrize("layout", [{"indent": 2}, {"indent": 1}, "lines"])
+def test_one_missing_bracket_costs_one_element(tmp_path, chunk_bytes, padding, layout):
+    items = [{"id": number, "inner": {"x": {"y": number}}, "text": "{" * padding} for number in range(20)]
+    chunk_bytes += padding  # else thousands of numpy calls
+    if layout == "lines":
+        document = "[\n" + ",\n".join(map(json.dumps, items)) + "\n]\n"
+        document = document.replace('{"y": 7}', '{"y": 7')
+    else:
+        document = json.dumps(items, **layout)
+        at = document.index("}", document.index('"y": 7'))
+        document = document[:at] + document[at + 1 :]
+    found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes)
+    assert [json.loads(data)["id"] for data in found] == [number for number in range(20) if number != 7]
+    assert [problem.code for problem in problems] == ["not_json"]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
+@pytest.mark.parametrize("limit", [400, 1 << 20])
+def test_goes_on_after_many_that_do_not_close(tmp_path, chunk_bytes, limit):
+    items = [{"id": number, "inner": [{"x": [number]}]} for number in range(60)]
+    document = json.dumps(items, indent=2)
+    broken = set(range(3, 59, 7))
+    for number in broken:
+        document = document.replace(f"        {number}\n        ]", f"        {number}\n")
+    found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes, max_record_bytes=limit)
+    assert [json.loads(data)["id"] for data in found] == [
+        number for number in range(60) if number not in broken
+    ]
+    assert [problem.code for problem in problems] == ["not_json"] * len(broken)
 
 
 def test_indentation_is_no_mark_where_inner_values_share_it(tmp_path):

@@ -1,36 +1,30 @@
 """Elements of one huge top-level JSON list, one by one, in bounded memory.
 
-A structural index in the manner of simdjson (Langdale and Lemire 2019, doi:10.1007/s00778-019-00578-5),
-with numpy: quotes that no odd run of backslashes escapes give the in-string parity, brackets outside
-strings give the depth; what stands between separators at depth 1 is an element. Nothing is decoded.
+What stands between separators at depth 1 of the structural index is an element; nothing is decoded.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
-
-import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.safe_json import loads
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
+from trajlab.sources.structure import COMMA, WINDOW_BYTES, Scan, structure
 
 CHUNK_BYTES = 4 << 20
-_WINDOW_BYTES = 256 << 10
-"""Scanned at once: what numpy makes of it stays in the cache (284 against 148 MB/s for 4 MiB)."""
-_STEPWISE_RUN = 16
-"""Runs of backslashes up to here are followed byte by byte, for all quotes at once."""
+_MAX_LISTED = 1000
+"""Bound on problems named one by one per document: ``[,,,,`` must not fill the memory."""
 _MAX_RESTARTS = 100
-"""Bound on salvage attempts per document: each may read what is held once more."""
+"""Bound on lists behind the first: each scans its window once more."""
+_MAX_REPLAY = 8
+"""Bound on bytes scanned again after elements that do not close, per byte of the document."""
 _INDENTATION_CHECKS = 16
-_QUOTE, _BACKSLASH, _COMMA = 0x22, 0x5C, 0x2C
-_OPEN_LIST, _CLOSE_LIST = 0x5B, 0x5D
-_OPEN, _CLOSE = 0x7B, 0x7D  # of both kinds, once bit 0x20 is set
+_UNINDENTED = 2  # a newline and a bracket
+_OPEN_LIST = 0x5B
+_BRACKET_DISTANCE = 2  # from "[" to "]" and from "{" to "}"
 _WHITESPACE = b" \t\r\n"
 _PREAMBLE = _WHITESPACE + b"\xef\xbb\xbf"
 
@@ -48,96 +42,45 @@ def elements(
     an element's brackets do not close, the next line that starts as the first element's line did starts
     anew (JSON strings hold no raw newline).
     """
+    return _split(bundle, _Splitter(problems, max_record_bytes), chunk_bytes)
+
+
+def concatenated(
+    bundle: Bundle,
+    problems: list[Problem],
+    chunk_bytes: int = CHUNK_BYTES,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+) -> Iterator[Line]:
+    """Objects and lists that follow each other without a list around them, over any number of lines.
+
+    As :func:`elements` otherwise; text between them is named and passed over.
+    """
+    return _split(bundle, _Splitter(problems, max_record_bytes, bare=True), chunk_bytes)
+
+
+def _split(bundle: Bundle, splitter: _Splitter, chunk_bytes: int) -> Iterator[Line]:
     try:
         with Path(bundle.file.path).open("rb", buffering=0) as file:
-            compression = compression_of(os.pread(file.fileno(), 8, 0))
-            splitter = _Splitter(problems, max_record_bytes)
-            for piece in chunks(file, compression, problems, chunk_bytes):
+            compression = compression_at_start(file)
+            for piece in chunks(file, compression, splitter.problems, chunk_bytes):
                 yield from splitter.feed(piece)
                 if splitter.stopped:
-                    return
-            yield from splitter.finish()
+                    break
+        yield from splitter.finish()
     except OSError as error:
-        problems.append(unreadable(error))
-
-
-class _Scan(msgspec.Struct):
-    """State of the structural scan between two chunks."""
-
-    in_string: bool = False
-    odd_backslashes: bool = False
-    depth: int = 0
-
-
-def _escaped(quotes: NDArray[np.int64], data: NDArray[np.uint8], carried: bool) -> NDArray[np.bool_]:
-    """Which of ``quotes`` follow an odd run of backslashes; ``carried``: an odd run ends before ``data``."""
-    escaped = np.zeros(quotes.size, dtype=np.bool_)
-    open_runs = np.arange(quotes.size)
-    length = 1
-    while open_runs.size and length <= _STEPWISE_RUN:
-        before = quotes[open_runs] - length
-        at_start = before < 0
-        escaped[open_runs[at_start]] ^= carried
-        going_on = ~at_start & (data[before] == _BACKSLASH)
-        open_runs = open_runs[going_on]
-        escaped[open_runs] ^= True
-        length += 1
-    if open_runs.size:
-        escaped[open_runs] = _odd_runs(quotes[open_runs], data, carried)
-    return escaped
-
-
-def _odd_runs(quotes: NDArray[np.int64], data: NDArray[np.uint8], carried: bool) -> NDArray[np.bool_]:
-    """:func:`_escaped` for quotes behind long runs, in time that does not depend on their length."""
-    backslashes = np.flatnonzero(data == _BACKSLASH)
-    starts = backslashes[np.diff(backslashes, prepend=-2) != 1]
-    run_starts = starts[np.searchsorted(starts, quotes) - 1]
-    odd: NDArray[np.bool_] = (quotes - run_starts + ((run_starts == 0) & carried)) % 2 == 1
-    return odd
-
-
-def _ends_in_odd_run(data: bytes, carried: bool) -> bool:
-    length = len(data) - len(data.rstrip(b"\\"))
-    return bool((length + (carried and length == len(data))) % 2)
-
-
-def _structure(window: bytes, scan: _Scan) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
-    """(positions, bytes, depths after them) of brackets and commas that matter at depth 1 or less."""
-    data = np.frombuffer(window, dtype=np.uint8)
-    folded = data | 0x20
-    hits = (folded == _OPEN) | (folded == _CLOSE)
-    hits |= data == _QUOTE
-    hits |= data == _COMMA
-    positions = np.flatnonzero(hits)
-    kinds = data[positions]
-    is_quote = kinds == _QUOTE
-    quote_places = np.flatnonzero(is_quote)
-    escaped = _escaped(positions[quote_places], data, scan.odd_backslashes)
-    scan.odd_backslashes = _ends_in_odd_run(window, scan.odd_backslashes)
-    is_quote[quote_places[escaped]] = False
-    quotes_before = np.cumsum(is_quote, dtype=np.int32)
-    outside = (quotes_before & 1) == scan.in_string
-    if quotes_before.size:
-        scan.in_string = bool((int(quotes_before[-1]) + scan.in_string) & 1)
-    outside &= kinds != _QUOTE
-    positions, kinds = positions[outside], kinds[outside]
-    folded_kinds = kinds | 0x20
-    opening, closing = folded_kinds == _OPEN, folded_kinds == _CLOSE
-    depths = np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int64) + scan.depth
-    if depths.size:
-        scan.depth = int(depths[-1])
-    keep = (depths <= 1) | (opening & (depths == 2))
-    return positions[keep], kinds[keep], depths[keep]
+        splitter.problems.append(unreadable(error))
 
 
 class _Splitter:
     """Cuts a list into elements, chunk by chunk; all offsets count from the document's start."""
 
-    def __init__(self, problems: list[Problem], max_record_bytes: int) -> None:
+    def __init__(self, problems: list[Problem], max_record_bytes: int, *, bare: bool = False) -> None:
         self.stopped = False
-        self._problems = problems
+        self.problems = problems
+        self._listed = self._unlisted = 0
         self._max_record_bytes = max_record_bytes
-        self._scan = _Scan()
+        self._bare = bare
+        self._scan = Scan(depth=1 if bare else 0)
         self._chunk = b""
         self._chunk_offset = 0
         self._held = bytearray()  # what of earlier chunks is still needed: up to the chunk's start
@@ -148,12 +91,29 @@ class _Splitter:
         self._slot_values = 0  # containers since the last separator
         self._empty = True  # the list has shown no separator yet
         self._number = 0
-        self._started = False
+        self._started = bare
         self._line_start = b""  # newline, indentation and bracket that start the first element
-        self._restarts = 0
+        self._restarts = self._replayed = 0
+        self._broken = False  # the current element is known to be: go on within it
+        self._salvaging = False  # the document is known to be broken
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """Elements that end in ``chunk``, which follows what was fed before."""
+        pending = [chunk]
+        while pending and not self.stopped:
+            piece = pending.pop()
+            yield from self._take(piece)
+            rest = b""
+            too_long = len(self._held) > self._max_record_bytes
+            if self._salvaging or self._broken or too_long:
+                unseen = len(self._held) - len(piece) - len(self._line_start)
+                rest = self._restart(unseen if self._salvaging and not self._broken else 1)
+                self._broken = False
+                pending.extend(rest[at : at + CHUNK_BYTES] for at in range(0, len(rest), CHUNK_BYTES)[::-1])
+            if too_long and not rest:
+                self._drop()
+
+    def _take(self, chunk: bytes) -> Iterator[Line]:
         self._chunk = chunk
         position = 0
         while position < len(chunk) and not self.stopped:
@@ -162,24 +122,22 @@ class _Splitter:
             else:
                 position = yield from self._inside(position)
         self._hold()
-        if len(self._held) > self._max_record_bytes:
-            rest = self._restart()
-            if rest:
-                yield from self._replay(rest)
-            else:
-                self._drop()
 
     def finish(self) -> Iterator[Line]:
         """What the end of the document leaves over."""
-        while not self.stopped and self._scan.depth > 0:
-            rest = self._restart()
-            if not rest:
-                message = f"the document ends inside its list, after {self._number} elements"
-                self._stop("truncated", message, self._kept_from())
-                return
-            yield from self._replay(rest)
-        if not self._started and not self.stopped:
+        while rest := self._restart(1):
+            yield from self.feed(rest)
+        if self._bare and self._container is None and not self._scan.in_string and not self.stopped:
+            line = self._separate(self._chunk_offset, last=True)
+            if line is not None:
+                yield line
+        elif self._scan.depth > 0 and not self.stopped:
+            message = f"the document ends inside its list, after {self._number} elements"
+            self._stop("truncated", message, self._kept_from())
+        elif not self._started and not self.stopped:
             self._stop("not_json", "no list starts here", 0)
+        if self._unlisted:
+            self.problems.append(Problem("not_json", f"{self._unlisted} more of these"))
 
     def _outside(self, position: int) -> int:
         """Skip what is before, between and after lists; returns where the list's inside starts."""
@@ -191,7 +149,7 @@ class _Splitter:
         offset = self._chunk_offset + position
         if self._started:
             self._restarts += 1
-            if rest[0] not in (_COMMA, _OPEN_LIST) or self._restarts > _MAX_RESTARTS:
+            if rest[0] not in (COMMA, _OPEN_LIST) or self._restarts > _MAX_RESTARTS:
                 self._stop("not_json", "text behind the end of the list; not read", offset)
                 return len(self._chunk)
             self._problem("not_json", "the list goes on behind its end", offset)
@@ -199,30 +157,32 @@ class _Splitter:
             self._stop("not_json", "no list starts here", offset)
             return len(self._chunk)
         self._started = self._empty = True
-        self._scan = _Scan(depth=1)
+        self._scan = Scan(depth=1)
         self._mark = offset + 1
         self._slot_values = 0
         return position + 1
 
     def _inside(self, position: int) -> Generator[Line, None, int]:
         """Take elements of one window, up to the list's end; returns where it ended."""
-        window = self._chunk[position : position + _WINDOW_BYTES]
-        places, kinds, depths = _structure(window, self._scan)
+        window = self._chunk[position : position + WINDOW_BYTES]
+        places, kinds, depths = structure(window, self._scan)
         base = self._chunk_offset + position
         for place, kind, depth in zip(places.tolist(), kinds.tolist(), depths.tolist(), strict=True):
             line = None
-            if kind == _COMMA:
+            if kind == COMMA:
                 line = self._separate(base + place, last=False)
             elif depth == 2:
                 self._open(base + place)
             elif depth == 1:
-                line = self._close(base + place)
+                line = self._close(base + place, kind)
+                if self._broken:
+                    return len(self._chunk)
             else:
                 line = self._separate(base + place, last=True)
             if line is not None:
                 yield line
             if depth == 0:
-                self._scan = _Scan()
+                self._scan = Scan()
                 return int(position + place + 1)
         return position + len(window)
 
@@ -237,8 +197,11 @@ class _Splitter:
                 self._line_start = loose[loose.rindex(b"\n") :] + self._text(offset, offset + 1)
         self._container = offset
 
-    def _close(self, offset: int) -> Line | None:
+    def _close(self, offset: int, kind: int) -> Line | None:
         start = self._mark if self._container is None else self._container
+        if self._swallowed_others(start, offset, kind):
+            self._broken = True
+            return None
         self._container = None
         self._mark = offset + 1
         self._slot_values += 1
@@ -314,34 +277,47 @@ class _Splitter:
         message = f"longer than {self._max_record_bytes} bytes; skipped"
         self._problem("record_too_large", message, offset)
 
-    def _restart(self) -> bytes:
-        """Give up an element that does not close: what is held from the next element's line on."""
-        if not self._line_start or self._dropped or self._restarts >= _MAX_RESTARTS:
-            return b""
-        found = self._held.find(self._line_start, 1)
+    def _restart(self, start: int) -> bytes:
+        """Give up an element that does not close: what is held from the next element's line on.
+
+        Looks for that line from ``start`` in what is held.
+        """
+        found = self._held.find(self._line_start, max(start, 1)) if self._may_restart() else -1
         if found < 0:
             return b""
-        self._restarts += 1
+        self._salvaging = True
+        self._problem("not_json", "it does not close; reading goes on at the next one", self._held_offset)
         self._number += 1
-        self._problem(
-            "not_json", "an element does not close; reading goes on at the next one", self._held_offset
-        )
         rest = bytes(self._held[found:])
+        self._replayed += len(rest)
         self._chunk_offset = self._held_offset = self._mark = self._held_offset + found
         self._held = bytearray()
-        self._scan = _Scan(depth=1)
+        self._scan = Scan(depth=1)
         self._container, self._slot_values = None, 0
         return rest
 
-    def _replay(self, data: bytes) -> Iterator[Line]:
-        for start in range(0, len(data), CHUNK_BYTES):
-            yield from self.feed(data[start : start + CHUNK_BYTES])
+    def _may_restart(self) -> bool:
+        if self._container is None or not self._line_start or self._dropped or self.stopped:
+            return False
+        if not self._salvaging and self._number == 0 and len(self._line_start) == _UNINDENTED:
+            return False  # nothing shows yet that inner values do not start so, too
+        return self._replayed <= _MAX_REPLAY * self._chunk_offset + CHUNK_BYTES
+
+    def _swallowed_others(self, start: int, end: int, kind: int) -> bool:
+        """Whether what ends here as ``[`` or ``{`` did not start holds the start of a further element."""
+        if self._dropped or self._text(start, start + 1)[0] + _BRACKET_DISTANCE == kind:
+            return False
+        return self._may_restart() and self._text(start, end).find(self._line_start, 1) > 0
 
     def _problem(self, code: str, message: str, offset: int) -> None:
-        self._problems.append(Problem(code, f"element {self._number + 1}: {message}", offset=offset))
+        if self._listed >= _MAX_LISTED:
+            self._unlisted += 1
+            return
+        self._listed += 1
+        self.problems.append(Problem(code, f"element {self._number + 1}: {message}", offset=offset))
 
     def _stop(self, code: str, message: str, offset: int) -> None:
-        self._problems.append(Problem(code, message, offset=offset))
+        self.problems.append(Problem(code, message, offset=offset))
         self.stopped = True
 
 

@@ -13,7 +13,8 @@ import msgspec
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import document, elements, lines, parquet_rows
+from trajlab.sources.object_keys import object_keys
+from trajlab.sources.reading import concatenated, document, elements, lines, parquet_rows, unreadable
 from trajlab.sources.safe_json import loads
 from trajlab.sources.streams import chunks, compression_of
 
@@ -24,6 +25,8 @@ _LINE_SUFFIXES = (".jsonl", ".ndjson")
 _COMPRESSION_SUFFIXES = (".gz", ".zst", ".zstd", ".xz")
 _FIRST_SCALAR_BYTES = 1024
 _LONGEST_FIRST_LINE = 16 << 20
+_SCANNED_BYTES = 64 << 20
+"""A larger object is scanned for its keys, not read."""
 _PROBE_CHUNK_BYTES = 256 << 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -156,32 +159,53 @@ class Probe:
             return False
 
     def _long_first_line(self) -> tuple[bytes, bytes]:
-        with Path(self.file.path).open("rb", buffering=1 << 20) as stream:
-            first = stream.readline(_LONGEST_FIRST_LINE)
-            return first.removeprefix(_BYTE_ORDER_MARK), stream.read(64)
+        try:
+            with Path(self.file.path).open("rb", buffering=1 << 20) as stream:
+                first = stream.readline(_LONGEST_FIRST_LINE)
+                return first.removeprefix(_BYTE_ORDER_MARK), stream.read(64)
+        except OSError as error:
+            self.problems.append(unreadable(error))
+            return b"", b""
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Top-level keys of an object document (all of them), or of the first of its lines; else empty."""
+        """Top-level keys of an object document, or of the first of its lines; empty for anything else.
+
+        All of them, wherever they stand; of a damaged document those that can be told.
+        """
         if self.shape == "lines":
             first = self.records[0] if self.records else None
             return frozenset(first) if isinstance(first, dict) else frozenset()
         if self.shape != "object":
             return frozenset()
-        data = document(self.file, self.problems)
-        try:
-            return frozenset(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
-        except (ValueError, RecursionError):
-            value = self._loaded(data)
-            return frozenset(value) if isinstance(value, dict) else frozenset()
+        if self.file.size <= _SCANNED_BYTES and self.compression is None:
+            try:
+                data = document(self.file, self.problems)
+                return frozenset(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
+            except (ValueError, RecursionError):
+                pass  # the scan below reads what strict JSON is not
+        return frozenset(object_keys(self.file, self.problems))
 
     @cached_property
     def records(self) -> tuple[Any, ...]:
-        """The first records decoded, at most five: lines, list elements, Parquet rows, or the one object."""
+        """The first records decoded, at most five.
+
+        Of lines, list elements and Parquet rows those that can be read; of an object document the
+        object, or, where several follow each other, the first of them.
+        """
         if self.shape == "object":
-            value = self._loaded(document(self.file, self.problems))
-            return () if value is None else (value,)
+            return self._objects()
         return tuple(islice(self._decoded(), RECORDS))
+
+    def _objects(self) -> tuple[Any, ...]:
+        try:
+            return (loads(document(self.file, self.problems)).value,)
+        except ValueError as error:
+            raw = concatenated(Bundle("", "", (self.file,)), [], _PROBE_CHUNK_BYTES)
+            found = tuple(self._loaded(line.data) for line in islice(raw, RECORDS))
+            if not found:
+                self.problems.append(Problem("not_json", str(error)))
+            return tuple(value for value in found if value is not None)
 
     def _decoded(self) -> Iterator[Any]:
         bundle = Bundle("", "", (self.file,))

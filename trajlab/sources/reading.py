@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from trajlab.records import Problem
-from trajlab.sources.elements import elements
+from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_of, unreadable
+from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
+__all__ = ["Line", "concatenated", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
@@ -38,7 +38,7 @@ def lines(
     """
     try:
         with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
-            compression = compression_of(os.pread(file.fileno(), 8, 0))
+            compression = compression_at_start(file)
             if compression is None:
                 yield from _plain_lines(file, bundle, problems, max_record_bytes)
             else:
@@ -151,7 +151,7 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
     size = 0
     try:
         with Path(file.path).open("rb", buffering=0) as stream:
-            compression = compression_of(os.pread(stream.fileno(), 8, 0))
+            compression = compression_at_start(stream)
             step = MAX_DOCUMENT_BYTES + 1 if compression is None else BUFFER_BYTES
             step = min(step, max(os.fstat(stream.fileno()).st_size, 1))
             for piece in chunks(stream, compression, problems, step):
@@ -228,7 +228,7 @@ def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:
         with Path(file.path).open("rb", buffering=0) as stream:
             multiple = target
             while multiple < file.size:
-                boundary = _after_newline(stream.fileno(), multiple - 1, file.size)
+                boundary = _after_newline(stream, multiple - 1, file.size)
                 if boundary is None or boundary >= file.size:
                     break
                 cuts.append(boundary)
@@ -238,9 +238,10 @@ def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], file.size], strict=True))
 
 
-def _after_newline(descriptor: int, position: int, size: int) -> int | None:
+def _after_newline(stream: IO[bytes], position: int, size: int) -> int | None:
+    stream.seek(position)
     while position < size:
-        piece = os.pread(descriptor, 1 << 16, position)
+        piece = stream.read(1 << 16)
         if not piece:
             return None
         newline = piece.find(b"\n")

@@ -189,7 +189,7 @@ def clean_text(text: str) -> str:
 
 
 _WRAPPED = re.compile(r"(?:np|numpy)\.(?:float|int|uint|bool)\w*+\(([^()]*+)\)")
-_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+")
+_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+", re.ASCII)
 
 
 def _unwrapped(text: str) -> str:

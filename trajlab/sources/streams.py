@@ -18,11 +18,15 @@ MAX_UNCHECKED_BYTES = 256 << 20
 """Output up to here is let through whatever its ratio."""
 MAX_EXPANSION = 300
 """Beyond it, output per input byte: real logs reach 5 to 40, a bomb thousands."""
-_READ_BYTES = 1 << 20
+_STEP_BYTES = 64 << 10
+"""Input and output of one step: what comes before damage within a step is lost."""
 _ZSTD_FEED_BYTES = 4096
 """zstd has no output bound; a block of 128 KiB needs 4 bytes, so this much input gives at most 128 MiB."""
+_ZSTD_WINDOW_BYTES = 256 << 20
+"""Twice what the zstd tool takes without being told."""
 _XZ_MEMORY_BYTES = 512 << 20
 
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 _MAGIC = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 
 
@@ -53,6 +57,8 @@ def compression_of(head: bytes) -> str | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
+    if head[1:4] == _ZSTD_SKIPPABLE and 0x50 <= head[0] <= 0x5F:
+        return "zstd"
     return None
 
 
@@ -81,8 +87,8 @@ class _Gzip:
         self._full = False
 
     def decompress(self, data: bytes) -> bytes:
-        piece = self._inner.decompress(self._inner.unconsumed_tail + data, _READ_BYTES)
-        self._full = len(piece) == _READ_BYTES
+        piece = self._inner.decompress(self._inner.unconsumed_tail + data, _STEP_BYTES)
+        self._full = len(piece) == _STEP_BYTES
         return piece
 
     @property
@@ -103,7 +109,7 @@ class _Xz:
         self._inner = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
 
     def decompress(self, data: bytes) -> bytes:
-        return self._inner.decompress(data, _READ_BYTES)
+        return self._inner.decompress(data, _STEP_BYTES)
 
     @property
     def eof(self) -> bool:
@@ -120,7 +126,7 @@ class _Xz:
 
 class _Zstd:
     def __init__(self) -> None:
-        self._inner = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        self._inner = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
 
     def decompress(self, data: bytes) -> bytes:
         return self._inner.decompress(data) if data else b""
@@ -140,6 +146,13 @@ class _Zstd:
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {"gzip": _Gzip, "xz": _Xz, "zstd": _Zstd}
 _ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError)
+
+
+def compression_at_start(file: IO[bytes]) -> str | None:
+    """:func:`compression_of` an open file; leaves it at its start."""
+    head = file.read(8)
+    file.seek(0)
+    return compression_of(head)
 
 
 def chunks(file: IO[bytes], compression: str | None, problems: list[Problem], size: int) -> Iterator[bytes]:
@@ -167,7 +180,7 @@ def chunks(file: IO[bytes], compression: str | None, problems: list[Problem], si
 
 def _decoded(file: IO[bytes], compression: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
     """(input bytes newly read, output) for every step of the decoder."""
-    feed = _ZSTD_FEED_BYTES if compression == "zstd" else _READ_BYTES
+    feed = _ZSTD_FEED_BYTES if compression == "zstd" else _STEP_BYTES
     new_decoder = _DECODERS[compression]
     decoder = new_decoder()
     fresh = True  # nothing of the current member was seen
