@@ -16,7 +16,7 @@ from trajlab.records import Step, ToolCall
 _HEAD = "\nuser\n<tool_response>\n"
 _TURN = "\n</tool_response>\nassistant\n"
 _PARALLEL = "\n</tool_response>\n<tool_response>\n"
-_MAX_HOPS = 16
+_HOPS = 8
 
 
 def read_plain(text: str) -> list[Step] | None:
@@ -51,15 +51,18 @@ def read_plain(text: str) -> list[Step] | None:
 
 
 def _end_of_reasoning(text: str, start: int) -> int:
-    """Where ``</think>`` stands; -1 if another tag or too many ``<`` stand before it."""
-    for _ in range(_MAX_HOPS):
+    """Where ``</think>`` stands; -1 if there is none, or another tag stands before it."""
+    for _ in range(_HOPS):
         start = text.find("<", start)
         if start < 0 or text.startswith("</think>", start):
             return start
         if text.startswith(("<tool", "<think"), start):
             return -1
         start += 1
-    return -1
+    closed = text.find("</think>", start)  # text full of "<"
+    if text.find("<tool", start, closed) >= 0 or text.find("<think", start, closed) >= 0:
+        return -1
+    return closed
 
 
 def _with_last(
