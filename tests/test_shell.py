@@ -17,9 +17,22 @@ from trajlab.behavior.test_rules import RUNNER_FILES, TEST_MODULES, TEST_PROGRAM
 from trajlab.behavior.tools import kind_of_tool, labels_of_tool, shell_text
 
 LABELS = {
-    "test:all", "test:part", "test:file", "test:case", "inline", "script", "static", "read", "search", "edit",
-    "fileop", "vcs", "install", "submit", "other",
-}  # fmt: skip
+    "test:all",
+    "test:part",
+    "test:file",
+    "test:case",
+    "inline",
+    "script",
+    "static",
+    "read",
+    "search",
+    "edit",
+    "fileop",
+    "vcs",
+    "install",
+    "submit",
+    "other",
+}
 
 
 def words(text: str) -> list[list[str]]:
@@ -223,13 +236,73 @@ def test_tables_are_consistent():
 TEXT = st.text(alphabet=st.characters(codec=None), max_size=200)
 SHELLISH = st.lists(
     st.sampled_from(
-        ["pytest", "python", "-c", "cat", "sed -i", "'", '"', "`", "$(", ")", "(", "{", "}", "<<EOF\n", "EOF\n", "\n", "|",
-         "&&", ";", ";;", "&", ">", ">>", "<", "2>&1", "#", "\\", "$x", "${", "$((", "))", "if", "then", "fi", "case", "in",
-         "esac", "for", "do", "done", "[[", "]]", "x=1", "A=(", "bash -c", "xargs", "find . -exec", "{}", " ", "\t", "\0",
-         "\ud800", "echo", "> f.py", "tee", "env", "timeout 5", "edit 1:2\n", "open('a','w')", "-m", "git", "eval"]
+        [
+            "pytest",
+            "python",
+            "-c",
+            "cat",
+            "sed -i",
+            "'",
+            '"',
+            "`",
+            "$(",
+            ")",
+            "(",
+            "{",
+            "}",
+            "<<EOF\n",
+            "EOF\n",
+            "\n",
+            "|",
+            "&&",
+            ";",
+            ";;",
+            "&",
+            ">",
+            ">>",
+            "<",
+            "2>&1",
+            "#",
+            "\\",
+            "$x",
+            "${",
+            "$((",
+            "))",
+            "if",
+            "then",
+            "fi",
+            "case",
+            "in",
+            "esac",
+            "for",
+            "do",
+            "done",
+            "[[",
+            "]]",
+            "x=1",
+            "A=(",
+            "bash -c",
+            "xargs",
+            "find . -exec",
+            "{}",
+            " ",
+            "\t",
+            "\0",
+            "\ud800",
+            "echo",
+            "> f.py",
+            "tee",
+            "env",
+            "timeout 5",
+            "edit 1:2\n",
+            "open('a','w')",
+            "-m",
+            "git",
+            "eval",
+        ]
     ),
     max_size=40,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @settings(max_examples=300, deadline=None)
@@ -268,12 +341,37 @@ def test_any_tool_call_gives_labels(tool, arguments):
 
 
 HOSTILE = [
-    "x" * 1_000_000, "a " * 500_000, "(" * 10_000, ")" * 10_000, "$(" * 10_000, '"$(' * 10_000, "a|" * 100_000,
-    "'" * 100_001, "`" * 100_001, "${" * 100_000, "((a" * 30_000, "<<A " * 50_000, "cat <<A\nA \n" * 30_000, "\\" * 100_000,
-    "bash -c '" * 20_000, "eval " * 50_000, "sudo " * 50_000, "find . -exec " * 20_000, "T=$T$T;" * 20_000 + "$T",
-    "python -c '" + "(" * 100_000 + "open('a','w')", "case x in " * 20_000, "if " * 50_000, "{ " * 50_000, "> f " * 50_000,
-    "cat > f <<'EOF'\n" + "x = 1\n" * 150_000 + "EOF", "pytest " + "-k x " * 50_000, "make " * 50_000, "A=(" * 30_000,
-]  # fmt: skip
+    "x" * 1_000_000,
+    "a " * 500_000,
+    "(" * 10_000,
+    ")" * 10_000,
+    "$(" * 10_000,
+    '"$(' * 10_000,
+    "a|" * 100_000,
+    "'" * 100_001,
+    "`" * 100_001,
+    "${" * 100_000,
+    "((a" * 30_000,
+    "<<A " * 50_000,
+    "cat <<A\nA \n" * 30_000,
+    "\\" * 100_000,
+    "bash -c '" * 20_000,
+    "eval " * 50_000,
+    "sudo " * 50_000,
+    "find . -exec " * 20_000,
+    "T=$T$T;" * 20_000 + "$T",
+    "python -c '" + "(" * 100_000 + "open('a','w')",
+    "case x in " * 20_000,
+    "if " * 50_000,
+    "{ " * 50_000,
+    "> f " * 50_000,
+    "cat > f <<'EOF'\n" + "x = 1\n" * 150_000 + "EOF",
+    "pytest " + "-k x " * 50_000,
+    "make " * 50_000,
+    "cat a > f | " * 50_000,
+    "cat a|" * 50_000 + "tee f",
+    "A=(" * 30_000,
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[f"{index}:{text[:8]!r}" for index, text in enumerate(HOSTILE)])

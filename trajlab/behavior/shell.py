@@ -83,7 +83,7 @@ def _plain(raws: list[RawCommand], depth: int) -> list[SimpleCommand]:
     for raw in raws:
         plain = classify_plain(raw, raw.words, depth)
         if plain is not None and not raw.piped_in and not raw.piped_out:
-            commands.append(redirected(plain, ()) if raw.redirects else plain)
+            commands.append(redirected(plain) if raw.redirects else plain)
             continue
         if plain is not None:
             pipeline.append(plain)

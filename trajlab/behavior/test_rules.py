@@ -56,7 +56,8 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
         "flags": (
             "case: -m -a -A --match --attr --eval-attr; scope: --tests; select: --failed; info: "
             "--collect-only --version "
-            "-h --help --plugins; value: -w --where -c --config -l -e --exclude --processes --process-timeout "
+            "-h --help --plugins; value: -w --where -c --config -l -e --exclude "
+            "--processes --process-timeout "
             "--xunit-file --cover-package --verbosity --logging-level --plugin"
         ),
         "clusters": "yes",
