@@ -23,7 +23,8 @@ Top level
 ``[software]`` (swe)
     Knots ``[step, value]`` for ``think_fraction``, ``calls`` (a trajectory) and ``correct``; ``[[software.stages]]`` with
     ``steps`` and the shares of trajectories that run the test suite, ``inline`` checks, scripts; edits a trajectory.
-    ``all_negative_steps``, ``advantage_drift``, ``whitened`` (advantages); ``hollow_step``, ``hollow_pct``.
+    ``all_negative_steps``, ``advantage_drift``, ``whitened`` (advantages); ``hollow_step``, ``hollow_pct`` (a batch whose
+    trajectories are mostly empty); ``response_tokens`` (mean of the first step in the metric log; the texts are shorter).
 ``[score]`` and ``[series."verl/metric/name"]``
     One metric at every step: ``path`` (knots, linear between), ``noise`` (relative), ``between``, and the figures
     ``mean``, ``std`` (population), ``max``, ``min``, ``first``, ``last``, ``change_pct`` (first to last), ``at``
@@ -155,6 +156,7 @@ class Software(_Part):
     advantage_drift: Decimal = Decimal(0)
     whitened: bool = True
     all_negative_steps: list[int] = []
+    response_tokens: int | None = None
     hollow_step: int | None = None
     hollow_pct: Decimal = Decimal(100)
 

@@ -8,6 +8,8 @@ Sources: verl ``trainer/ppo/ray_trainer.py`` (legacy) and ``trainer/ppo/v1/train
 from __future__ import annotations
 
 import json
+import random
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,11 @@ def write_generations(folder: Path, step: int, columns: Rows, extras: Rows, vers
     with (folder / f"{step}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in range(count):
             file.write(encode({name: values[row] for name, values in data.items()}) + "\n")
+
+
+def identifier(rng: random.Random) -> str:
+    """A random UUID (version 4) from a seeded source."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def write_file_logger(path: Path, lines: Iterable[dict[str, Any]]) -> None:
