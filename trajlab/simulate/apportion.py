@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,9 +95,4 @@ def windowed(ideal: Sequence[float], windows: Sequence[tuple[int, int]], total: 
     missing = wanted - int(start.sum())
     room = high - start if missing > 0 else start - low
     step = apportion(abs(missing), room, 0, room)
-    return start + step if missing > 0 else start - step
-
-
-def cells(total: int, parts: int) -> list[NDArray[Any]]:
-    """Consecutive index ranges 0..total-1 in ``parts`` nearly equal pieces."""
-    return np.array_split(np.arange(total), parts)
+    return np.asarray(start + step if missing > 0 else start - step, dtype=np.int64)

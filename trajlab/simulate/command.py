@@ -9,12 +9,17 @@ import click
 
 @click.command(name="simulate")
 @click.argument("description")
-@click.option("-o", "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write into.")
+@click.option("-o", "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to use.")
 @click.option("--scale", default=1.0, show_default=True, help="Share of the prompts of each step; the steps stay.")
 @click.option("--seed", default=0, show_default=True, help="Decides everything that the description leaves open.")
-@click.option("--variant", type=click.Choice(["legacy", "v1"]), default="legacy", show_default=True,
-              help="Trainer whose dumps are written.")  # fmt: skip
-@click.option("--random", "at_random", is_flag=True, help="Draw outcomes with easy and hard tasks, instead of planting.")
+@click.option(
+    "--variant",
+    type=click.Choice(["legacy", "v1"]),
+    default="legacy",
+    show_default=True,
+    help="Trainer whose dumps are written.",
+)
+@click.option("--random", "at_random", is_flag=True, help="Draw outcomes, with easy and hard tasks.")
 def simulate(description: str, out: Path, scale: float, seed: int, variant: str, *, at_random: bool) -> None:
     """Write a run with known figures: DESCRIPTION is R1 to R5, r6, r7 or the path of a TOML file."""
     from typing import cast

@@ -21,10 +21,11 @@ Top level
     ``epoch_tool_use_pct``, ``epoch_mean_steps``, ``[behaviour.quadrants]`` (percent), ``tool_use_path`` (knots of its
     shape within the epochs), ``garbled_from`` (step from which wrong answers without tools ramble).
 ``[software]`` (swe)
-    Knots ``[step, value]`` for ``think_fraction``, ``calls`` (a trajectory) and ``correct``; ``[[software.stages]]`` with
-    ``steps`` and the shares of trajectories that run the test suite, ``inline`` checks, scripts; edits a trajectory.
-    ``all_negative_steps``, ``advantage_drift``, ``whitened`` (advantages); ``hollow_step``, ``hollow_pct`` (a batch whose
-    trajectories are mostly empty); ``response_tokens`` (mean of the first step in the metric log; the texts are shorter).
+    Knots ``[step, value]`` for ``think_fraction``, ``calls`` (a trajectory) and ``correct``; ``[[software.stages]]``
+    with ``steps``, the shares of trajectories that run the test suite, quick checks (``inline``), a script and, of the
+    first, also single tests (``targeted``), and edits a trajectory. ``all_negative_steps``, ``advantage_drift``,
+    ``whitened`` (advantages); ``hollow_step``, ``hollow_pct`` (a batch whose trajectories are mostly empty);
+    ``response_tokens`` (mean of the first step in the metric log; the texts are shorter).
 ``[score]`` and ``[series."verl/metric/name"]``
     One metric at every step: ``path`` (knots, linear between), ``noise`` (relative), ``between``, and the figures
     ``mean``, ``std`` (population), ``max``, ``min``, ``first``, ``last``, ``change_pct`` (first to last), ``at``
@@ -184,6 +185,19 @@ class Description(_Part):
     source: dict[str, Any] = {}
 
 
+def description_path(description: str | Path) -> Path:
+    """File of a description: a run that comes with the package by name, else a path.
+
+    Raises:
+        UsageError: There is neither.
+    """
+    known = {file.stem: file for file in sorted(RUNS.glob("*.toml"))}
+    path = known.get(str(description), Path(description))
+    if not path.is_file():
+        raise UsageError("description", f"{description}", f"one of {', '.join(known)}, or a TOML file")
+    return path
+
+
 def load_description(description: str | Path) -> Description:
     """Read a run description.
 
@@ -193,12 +207,7 @@ def load_description(description: str | Path) -> Description:
     Raises:
         UsageError: No such run or file, not TOML, an unknown or missing key, or parts that do not fit together.
     """
-    path = Path(description)
-    known = {file.stem: file for file in sorted(RUNS.glob("*.toml"))}
-    if str(description) in known:
-        path = known[str(description)]
-    elif not path.is_file():
-        raise UsageError("description", f"{description}", f"one of {', '.join(known)}, or a TOML file")
+    path = description_path(description)
     try:
         # Decimal keeps the printed precision: 2.00 is not 2.0 here.
         table = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)

@@ -33,7 +33,8 @@ def success_rates(rate: ArrayLike, icc: float, ease: ArrayLike) -> Real:
 
     mean, quantile = np.broadcast_arrays(np.asarray(rate, dtype=np.float64), np.asarray(ease, dtype=np.float64))
     if not 0 <= icc < 1 or np.any((mean < 0) | (mean > 1)):
-        raise UsageError("success_rates", f"icc {icc}, rates {mean.min()} to {mean.max()}", "icc in [0, 1), rates in [0, 1]")
+        found = f"icc {icc}, rates {mean.min()} to {mean.max()}"
+        raise UsageError("success_rates", found, "icc in [0, 1), rates in [0, 1]")
     if icc == 0:
         return mean.copy()
     spread = 1 / icc - 1

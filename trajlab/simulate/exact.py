@@ -130,16 +130,15 @@ def _turn_counts(behaviour: Behaviour, sizes: Whole, tool: Whole, most_extra: in
     ideal = round(float(behaviour.three_plus_step_pct) * whole / 100)
     three_total = min(min(max(ideal, low), max(low, high)), users)
     total_low, total_high = (max(n - whole - users, 0) for n in window_of(behaviour.mean_steps, whole))
-    floor = tool * 0
     if behaviour.epoch_mean_steps:
         pairs = list(zip(behaviour.epoch_mean_steps, sizes.tolist(), tool.tolist(), strict=True))
-        windows = [tuple(max(k - n - t, 0) for k in window_of(mean, n)) for mean, n, t in pairs]
+        spans = [(window_of(mean, n), n + t, t * most_extra) for mean, n, t in pairs]
+        windows = [tuple(min(max(k - least, 0), most) for k in span) for span, least, most in spans]
         ideals = [max(float(mean) * n - n - t, 0.0) for mean, n, t in pairs]
-        extra = windowed(ideals, [(w[0], min(w[1], t * most_extra)) for w, (_, _, t) in zip(windows, pairs, strict=True)],
-                         (total_low, total_high))  # fmt: skip
+        extra = windowed(ideals, windows, (total_low, total_high))
     else:
         total = min(max((total_low + total_high) // 2, three_total), users * most_extra)
-        extra = apportion(total, tool, floor, tool * most_extra)
+        extra = apportion(total, tool, 0, tool * most_extra)
     least, most = -(-extra // most_extra), np.minimum(extra, tool)
     three_total = min(max(three_total, int(least.sum())), int(most.sum()))
     return apportion(three_total, extra, least, most), extra
@@ -152,7 +151,7 @@ def step_counts(
     behaviour = told(run)[0]
     rollout = partition(run.epochs.rollout_steps)
     correct, score = _scores(run, size, epochs.correct, values, rng, strict=strict)
-    cents = np.rint(score * size * 100).astype(np.int64)
+    cents = _whole_cents(score * size * 100, partition(run.epochs.score_steps))
     shape = along(behaviour.tool_use_path, run.steps) if behaviour.tool_use_path else np.ones(run.steps)
     shape = shape * (1 + 0.05 * rng.standard_normal(run.steps))
     tool, both = np.zeros_like(correct), np.zeros_like(correct)
@@ -185,7 +184,8 @@ def _scores(
         for members, right in zip(rollout, by_epoch.tolist(), strict=True):
             whole = 100 * size * len(members)
             room = share * size * len(members) * values.penalties[0] / 2
-            earned.intervals.append(Interval(members, values.least * right / whole, (values.best * right - room) / whole))
+            most = values.best * right - room
+            earned.intervals.append(Interval(members, values.least * right / whole, most / whole))
         try:
             score = settle(start, earned, "score", strict=strict)
             correct = _correct_by_step(score, frame, by_epoch, rollout, size, values)
@@ -194,6 +194,16 @@ def _scores(
             if attempt == _DRAWS - 1:
                 raise
     raise AssertionError
+
+
+def _whole_cents(cents: Real, epochs: Sequence[Whole]) -> Whole:
+    """Whole numbers with the same sum in each epoch, by largest remainder."""
+    whole = np.zeros(len(cents), dtype=np.int64)
+    for members in epochs:
+        exact = cents[members]
+        low = np.floor(exact + 1e-6).astype(np.int64)
+        whole[members] = low + apportion(round(float((exact - low).sum())), (exact - low).clip(0), 0, np.ones_like(low))
+    return whole
 
 
 def _negatives(run: Description, correct: int, whole: int) -> int:
@@ -229,7 +239,7 @@ def _correct_by_step(
 def _earnable(frame: Frame, correct: Whole, size: int, values: Values) -> Frame:
     """The frame of the score again, between the least and the most that the right answers can earn."""
     fixed = frame.low >= frame.high
-    least = values.least * correct / (100 * size)
+    least = (values.best * correct - values.most_lost(correct)) / (100 * size)
     most = values.best * correct / (100 * size)
     low = np.where(fixed, frame.low, np.minimum(np.maximum(frame.low, least), most))
     high = np.where(fixed, frame.high, np.minimum(frame.high, most))

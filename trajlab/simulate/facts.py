@@ -54,8 +54,8 @@ def tasks_by_step(run: Description, count: int, rng: np.random.Generator) -> lis
     tasks: list[Whole] = []
     for steps in run.epochs.score_steps:
         order = rng.permutation(run.prompts)
-        for step in range(steps):
-            tasks.append(np.take(order, np.arange(step * count, (step + 1) * count), mode="wrap"))
+        places = np.arange(steps * count).reshape(steps, count)
+        tasks.extend(np.take(order, places, mode="wrap"))
     return tasks
 
 

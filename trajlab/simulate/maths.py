@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from trajlab.errors import UsageError
 from trajlab.simulate import drawing, exact
 from trajlab.simulate.description import Description
 from trajlab.simulate.facts import Facts
+from trajlab.simulate.figures import shown, unmet
 from trajlab.simulate.maths_texts import SYSTEM, conversation, problems
 from trajlab.simulate.metrics import Batch, group_advantage
 from trajlab.simulate.rewards import components
-from trajlab.simulate.series import partition
 from trajlab.simulate.verl_dump import decoded_output, decoded_prompt, identifier, write_generations
 
 _CHARACTERS_PER_TOKEN = 3.6
+_EXTRAS = ("acc", "answer_reward", "tool_reward", "format_reward", "pred", "n_tool_calls")
+"""What the reward function returns beside the score."""
 
 
 class MathsRun:
@@ -28,6 +31,9 @@ class MathsRun:
         self.run = run
         self.seed = seed
         self.facts: Facts = (drawing.draw if at_random else exact.plant)(run, scale, seed)
+        missed = unmet(run, self.planted()) if scale >= 1 and not at_random else []
+        if missed:
+            raise UsageError(run.name, "; ".join(missed), next_step="These figures cannot all be met")
         self.problems = problems(random.Random(f"{run.name}/{seed}/problems"), run.prompts)
         self.prompts = [decoded_prompt(SYSTEM, problem.text) for problem in self.problems]
 
@@ -42,15 +48,19 @@ class MathsRun:
         rows = facts.rows_of(step)
         garbled = behaviour is not None and behaviour.garbled_from is not None and step >= behaviour.garbled_from
         columns: dict[str, list[Any]] = {"input": [], "output": [], "gts": [], "score": []}
-        extras: dict[str, list[Any]] = {"acc": [], "answer_reward": [], "tool_reward": [], "format_reward": [],
-                                        "pred": [], "n_tool_calls": []}  # fmt: skip
+        extras: dict[str, list[Any]] = {name: [] for name in _EXTRAS}
         for i in range(rows.start, rows.stop):
             problem = self.problems[facts.task[i]]
             correct, tool, cents = bool(facts.correct[i]), bool(facts.tool[i]), int(facts.cents[i])
             turns, answer = conversation(
-                rng, problem, correct=correct, tool=tool, turns=int(facts.turns[i]), fined=cents < 0,
+                rng,
+                problem,
+                correct=correct,
+                tool=tool,
+                turns=int(facts.turns[i]),
+                fined=cents < 0,
                 garbled=garbled and rng.random() < 0.6,
-            )  # fmt: skip
+            )
             parts = components(cents, correct=correct, tool=tool)
             row = (self.prompts[facts.task[i]], decoded_output(turns), str(problem.answer), cents / 100)
             extra = (float(correct), *parts, answer, np.int64(sum(len(turn.results) for turn in turns)))
@@ -63,37 +73,13 @@ class MathsRun:
         return Batch(
             score,
             group_advantage(score, self.run.config.generations),
-            2.0 * facts.turns[rows],
+            np.asarray(2.0 * facts.turns[rows], dtype=np.float64),
             np.ceil(np.array([len(text) for text in columns["output"]]) / _CHARACTERS_PER_TOKEN),
         )
 
     def planted(self) -> dict[str, Any]:
         """Figures as they came out."""
-        facts, run = self.facts, self.run
-        score = facts.score_by_step(run.steps)
-        rollout, scored = partition(run.epochs.rollout_steps), partition(run.epochs.score_steps)
-        in_epoch = [slice(facts.rows_of(int(m[0]) + 1).start, facts.rows_of(int(m[-1]) + 1).stop) for m in rollout]
-        right, tool = facts.correct, facts.tool
-        share = {
-            "correct": right, "tool_use": tool, "zero": facts.cents == 0, "negative": facts.cents < 0,
-            "one_step": facts.turns == 1, "two_step": facts.turns == 2, "three_plus_step": facts.turns > 2,
-            "answer_and_tool": right & tool, "only_answer": right & ~tool, "only_tool": ~right & tool,
-            "neither": ~right & ~tool,
-        }  # fmt: skip
-        return {
-            "trajectories": len(right),
-            "counts": {name: int(flags.sum()) for name, flags in share.items()},
-            "mean_steps": float(facts.turns.mean()),
-            "distinct_rewards": len(np.unique(facts.cents)),
-            "max_reward": int(facts.cents.max()) / 100,
-            "score": {"mean": float(score.mean()), "std": float(score.std()), "max": float(score.max()),
-                      "by_epoch": [float(score[members].mean()) for members in scored]},
-            "by_rollout_epoch": [
-                {"trajectories": rows.stop - rows.start, "correct": int(right[rows].sum()),
-                 "tool_use": int(tool[rows].sum()), "mean_steps": float(facts.turns[rows].mean())}
-                for rows in in_epoch
-            ],
-        }  # fmt: skip
+        return shown(self.run, self.facts)
 
 
 def _uids(rng: random.Random, rows: int, attempts: int) -> list[str]:

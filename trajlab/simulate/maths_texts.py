@@ -37,14 +37,24 @@ class Problem(msgspec.Struct):
 
 def _remainder(rng: random.Random) -> Problem:
     a, n, m = rng.randint(2, 29), rng.randint(20, 400), rng.randint(7, 97)
-    return Problem(f"Find the remainder when ${a}^{{{n}}}$ is divided by ${m}$.", f"{a} % {m}", a % m,
-                   f"pow({a}, {n}, {m})", pow(a, n, m))  # fmt: skip
+    return Problem(
+        f"Find the remainder when ${a}^{{{n}}}$ is divided by ${m}$.",
+        f"{a} % {m}",
+        a % m,
+        f"pow({a}, {n}, {m})",
+        pow(a, n, m),
+    )
 
 
 def _paths(rng: random.Random) -> Problem:
     a, b = rng.randint(3, 9), rng.randint(3, 9)
-    return Problem(f"How many shortest lattice paths lead from $(0,0)$ to $({a},{b})$?", f"{a} + {b}", a + b,
-                   f"math.comb({a} + {b}, {a})", math.comb(a + b, a))  # fmt: skip
+    return Problem(
+        f"How many shortest lattice paths lead from $(0,0)$ to $({a},{b})$?",
+        f"{a} + {b}",
+        a + b,
+        f"math.comb({a} + {b}, {a})",
+        math.comb(a + b, a),
+    )
 
 
 def _series(rng: random.Random) -> Problem:
@@ -52,15 +62,24 @@ def _series(rng: random.Random) -> Problem:
     last = first + (count - 1) * difference
     return Problem(
         f"An arithmetic sequence starts with ${first}$ and has common difference ${difference}$. What is the sum of "
-        f"its first ${count}$ terms?", f"{first} + ({count} - 1) * {difference}", last,
-        f"{count} * ({first} + {last}) // 2", count * (first + last) // 2)  # fmt: skip
+        f"its first ${count}$ terms?",
+        f"{first} + ({count} - 1) * {difference}",
+        last,
+        f"{count} * ({first} + {last}) // 2",
+        count * (first + last) // 2,
+    )
 
 
 def _divisors(rng: random.Random) -> Problem:
     n = 2 ** rng.randint(1, 5) * 3 ** rng.randint(0, 3) * 5 ** rng.randint(0, 2) * rng.choice((1, 7, 11, 13))
     count = sum(n % d == 0 for d in range(1, n + 1))
-    return Problem(f"How many positive divisors does ${n}$ have?", f"{n} % 2", n % 2,
-                   f"sum({n} % d == 0 for d in range(1, {n} + 1))", count)  # fmt: skip
+    return Problem(
+        f"How many positive divisors does ${n}$ have?",
+        f"{n} % 2",
+        n % 2,
+        f"sum({n} % d == 0 for d in range(1, {n} + 1))",
+        count,
+    )
 
 
 def _tanks(rng: random.Random) -> Problem:
@@ -68,37 +87,62 @@ def _tanks(rng: random.Random) -> Problem:
     whole = (a + b) * hours
     return Problem(
         f"Two pumps deliver ${a}$ and ${b}$ litres a minute. Together they fill a tank in ${hours}$ minutes; then a "
-        f"quarter of it, rounded down, leaks out. How many litres are left?", f"({a} + {b}) * {hours}", whole,
-        f"{whole} - {whole} // 4", whole - whole // 4)  # fmt: skip
+        f"quarter of it, rounded down, leaks out. How many litres are left?",
+        f"({a} + {b}) * {hours}",
+        whole,
+        f"{whole} - {whole} // 4",
+        whole - whole // 4,
+    )
 
 
 def _triangle(rng: random.Random) -> Problem:
     k, m, n = rng.randint(1, 12), rng.randint(4, 9), rng.randint(1, 3)
     a, b = k * (m * m - n * n), k * 2 * m * n
-    return Problem(f"A right triangle has legs ${a}$ and ${b}$. What is its perimeter?", f"math.isqrt({a}**2 + {b}**2)",
-                   math.isqrt(a * a + b * b), f"{a} + {b} + math.isqrt({a}**2 + {b}**2)",
-                   a + b + math.isqrt(a * a + b * b))  # fmt: skip
+    return Problem(
+        f"A right triangle has legs ${a}$ and ${b}$. What is its perimeter?",
+        f"math.isqrt({a}**2 + {b}**2)",
+        math.isqrt(a * a + b * b),
+        f"{a} + {b} + math.isqrt({a}**2 + {b}**2)",
+        a + b + math.isqrt(a * a + b * b),
+    )
 
 
 def _multiples(rng: random.Random) -> Problem:
     top, a, b = rng.randint(150, 2000), rng.randint(3, 9), rng.randint(10, 19)
     count = top // a + top // b - top // math.lcm(a, b)
-    return Problem(f"How many positive integers up to ${top}$ are divisible by ${a}$ or by ${b}$?",
-                   f"math.lcm({a}, {b})", math.lcm(a, b), f"{top}//{a} + {top}//{b} - {top}//math.lcm({a}, {b})",
-                   count)  # fmt: skip
+    return Problem(
+        f"How many positive integers up to ${top}$ are divisible by ${a}$ or by ${b}$?",
+        f"math.lcm({a}, {b})",
+        math.lcm(a, b),
+        f"{top}//{a} + {top}//{b} - {top}//math.lcm({a}, {b})",
+        count,
+    )
 
 
 _KINDS: tuple[Callable[[random.Random], Problem], ...] = (
-    _remainder, _paths, _series, _divisors, _tanks, _triangle, _multiples,
-)  # fmt: skip
+    _remainder,
+    _paths,
+    _series,
+    _divisors,
+    _tanks,
+    _triangle,
+    _multiples,
+)
 _OPENINGS = (
-    "Let me set this up carefully.", "First, restate what is asked.", "We can do this directly.",
-    "Let's break the problem into parts.", "I will work from the definition.", "Okay, start with the known values.",
-)  # fmt: skip
+    "Let me set this up carefully.",
+    "First, restate what is asked.",
+    "We can do this directly.",
+    "Let's break the problem into parts.",
+    "I will work from the definition.",
+    "Okay, start with the known values.",
+)
 _DOUBTS = (
-    "That does not look complete yet.", "Let me double-check with another computation.", "I should verify this part.",
-    "The last output is only an intermediate value.", "Let me fix that and run it again.",
-)  # fmt: skip
+    "That does not look complete yet.",
+    "Let me double-check with another computation.",
+    "I should verify this part.",
+    "The last output is only an intermediate value.",
+    "Let me fix that and run it again.",
+)
 _NOISE = ("therefore", "0", "\\frac", "so so", "}}", "value", "the the", "=", "step", "hence", "7", "\\cdot")
 
 
@@ -143,10 +187,12 @@ def _without_tool(
         words = " ".join(rng.choices(_NOISE, k=rng.randint(60, 260)))
         return [Turn(f"{opening} {words}")], ""
     if fined and rng.random() < 0.5:
-        raw = rng.choice((
-            f'{{"name": "python", "arguments": {{"code": "print({problem.code})"}}',
-            f"python(code='print({problem.code})')",
-        ))  # fmt: skip
+        raw = rng.choice(
+            (
+                f'{{"name": "python", "arguments": {{"code": "print({problem.code})"}}',
+                f"python(code='print({problem.code})')",
+            )
+        )
         return [Turn(opening, [Call("python", {}, malformed=raw)])], ""
     if fined:
         return [Turn(f"{opening} The answer should be near {_wrong(rng, problem)}, but I am not sure.")], ""

@@ -20,8 +20,15 @@ Real = NDArray[np.float64]
 _GEN_SHARE = "gen_share"
 _OTHER_TIMES = {
     "math": {"old_log_prob": 0.17, "ref": 0.17, "adv": 0.01, "reward": 0.0, "update_actor": 0.6},
-    "swe": {"old_log_prob": 0.12, "values": 0.1, "adv": 0.02, "reward": 0.01, "update_critic": 0.3, "update_actor": 0.4},
-}  # fmt: skip
+    "swe": {
+        "old_log_prob": 0.12,
+        "values": 0.1,
+        "adv": 0.02,
+        "reward": 0.01,
+        "update_critic": 0.3,
+        "update_actor": 0.4,
+    },
+}
 """Shares of what generation leaves of a step, by verl's names; a few percent stay unaccounted for."""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trajlab.errors import UsageError
 
@@ -31,8 +32,14 @@ class Values:
 
     @property
     def least(self) -> int:
-        """A mean of right answers that every batch can reach, with a little room to hit a total."""
+        """A mean of right answers that every large batch can reach, with a little room to hit a total."""
         return self.best - self.deductions[-1] * 9 // 10
+
+    def most_lost(self, correct: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How much so many right answers can lose, one of them nothing, with every smaller loss possible too."""
+        # Greed needs up to five coins for what is left below the largest.
+        large = self.deductions[-1]
+        return np.where(correct > 6, large * (correct - 6) + large - 1, np.maximum(correct - 1, 0))
 
 
 def reward_values(distinct: int, best: Decimal) -> Values:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from trajlab.errors import UsageError
-from trajlab.simulate.description import Description, load_description
+from trajlab.simulate.description import Description, description_path, load_description
 from trajlab.simulate.maths import MathsRun
 from trajlab.simulate.metrics import Batch, metric_lines
 from trajlab.simulate.software import SoftwareRun
@@ -73,10 +73,7 @@ def simulate(
     Raises:
         UsageError: No such description, figures that contradict each other, or arguments out of range.
     """
-    if variant not in ("legacy", "v1"):
-        raise UsageError("variant", repr(variant), "legacy or v1")
-    if not 0 < scale <= 100 or seed < 0:
-        raise UsageError("scale, seed", f"{scale}, {seed}", "a scale above 0 and up to 100, a seed of 0 or more")
+    _check_arguments(scale, seed, variant)
     run = load_description(description)
     writer: _Writer = (MathsRun if run.kind == "math" else SoftwareRun)(run, scale, seed, at_random=random)
     folder = Path(out) / run.name
@@ -87,13 +84,18 @@ def simulate(
     planted = writer.planted()
     config, truth = folder / "config.yaml", folder / "truth.json"
     config.write_text(_yaml(_nested(_configuration(run))), encoding="utf-8", newline="\n")
-    source = Path(description) if Path(description).is_file() else None
-    told = source.read_bytes() if source is not None else _packaged(str(description))
-    (folder / "run.toml").write_bytes(told)
+    (folder / "run.toml").write_bytes(description_path(description).read_bytes())
     arguments = {"seed": seed, "scale": scale, "variant": variant, "random": random}
     document = {"run": run.name, "arguments": arguments, "asked": run, "planted": planted}
     truth.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     return SimulatedRun(run.name, folder, rollouts, log, config, truth, planted["trajectories"], planted)
+
+
+def _check_arguments(scale: float, seed: int, variant: str) -> None:
+    if variant not in ("legacy", "v1"):
+        raise UsageError("variant", repr(variant), "legacy or v1")
+    if not 0 < scale <= 100 or seed < 0:
+        raise UsageError("scale, seed", f"{scale}, {seed}", "a scale above 0 and up to 100, a seed of 0 or more")
 
 
 def _clear(folder: Path, *places: Path) -> None:
@@ -103,10 +105,6 @@ def _clear(folder: Path, *places: Path) -> None:
         raise UsageError(str(taken[0]), "files that no simulation wrote", next_step="Choose another folder")
     for place in taken:
         shutil.rmtree(place)
-
-
-def _packaged(name: str) -> bytes:
-    return (Path(__file__).parent / "runs" / f"{name}.toml").read_bytes()
 
 
 def _configuration(run: Description) -> dict[str, Any]:

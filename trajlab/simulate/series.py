@@ -43,7 +43,7 @@ def along(path: Knots, steps: int) -> Real:
     if not path:
         return np.zeros(steps)
     at, values = zip(*((float(step), float(value)) for step, value in sorted(path)), strict=True)
-    return np.interp(np.arange(1, steps + 1, dtype=np.float64), at, values)
+    return np.asarray(np.interp(np.arange(1, steps + 1, dtype=np.float64), at, values), dtype=np.float64)
 
 
 def partition(sizes: list[int]) -> list[Steps]:
@@ -105,7 +105,7 @@ def frame_of(plan: Series, start: Real, score_steps: list[int]) -> Frame:
     frame = Frame(low, high, groups=partition(score_steps))
     frame.intervals = _intervals(plan, frame.groups, steps)
     if plan.std is not None:
-        frame.std = _aim(plan.std)
+        frame.std = _aim(plan.std, 0.5)
     return frame
 
 
@@ -148,15 +148,17 @@ def _ends(plan: Series) -> tuple[float | None, float | None]:
     return min(fitting, key=lambda pair: abs(pair[0] - float(plan.first or 0)) + abs(pair[1] - float(plan.last or 0)))
 
 
-def _aim(figure: Decimal) -> tuple[float, float]:
-    margin = half_unit(figure) * _INSIDE
+def _aim(figure: Decimal, inside: float = _INSIDE) -> tuple[float, float]:
+    margin = half_unit(figure) * inside
     return float(figure) - margin, float(figure) + margin
 
 
 def _intervals(plan: Series, groups: list[Steps], steps: int) -> list[Interval]:
-    intervals = [
-        Interval(group, *_aim(mean)) for group, mean in zip(groups, plan.epoch_mean, strict=bool(plan.epoch_mean))
-    ] if plan.epoch_mean else []
+    intervals = (
+        [Interval(group, *_aim(mean)) for group, mean in zip(groups, plan.epoch_mean, strict=bool(plan.epoch_mean))]
+        if plan.epoch_mean
+        else []
+    )
     for window in plan.windows:
         members = np.arange(window.steps[0] - 1, window.steps[1])
         intervals.append(Interval(members, *_aim(window.mean)))

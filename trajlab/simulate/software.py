@@ -57,7 +57,6 @@ class SoftwareRun:
         self.turns = np.zeros(len(self.step), dtype=np.int64)
         self.tokens_per_character: float | None = None
         self.advantage_mean = _drifting_mean(run, self.told, rng)
-        self.advantage_rng = generator(run, seed, "advantages")
 
     def _rows(self, step: int) -> slice:
         return slice((step - 1) * self.size, step * self.size)
@@ -149,7 +148,12 @@ class SoftwareRun:
         return self._batch(step, np.array([len(text) for text in columns["output"]], dtype=np.float64))
 
     def _conversation(self, rng: random.Random, task: Task, i: int) -> list[Turn]:
-        turns = [self._act(rng, task, kind) for kind in self._sequence(rng, i)]
+        turns: list[Turn] = []
+        for kind in self._sequence(rng, i):
+            turn = self._act(rng, task, kind)
+            while turns and kind == "explore" and turn.calls == turns[-1].calls:
+                turn = self._act(rng, task, kind)
+            turns.append(turn)
         spam = (self.thinks[i] / max(self.thinks[i] + self.actions[i], 1) - 0.1) / 0.4
         left = int(self.thinks[i])
         while left > 0:
@@ -187,13 +191,12 @@ class SoftwareRun:
         if self.tokens_per_character is None and self.told.response_tokens is not None and characters.any():
             self.tokens_per_character = float(self.told.response_tokens) / float(characters.mean())
         length = np.ceil(characters * (self.tokens_per_character or 1 / 3.6))
-        return Batch(
-            self.correct[rows].astype(np.float64), self._advantage(step), np.maximum(2.0 * self.turns[rows], 1.0), length
-        )
+        turns = np.maximum(2.0 * self.turns[rows], 1.0)
+        return Batch(self.correct[rows].astype(np.float64), self._advantage(step), turns, length)
 
     def _advantage(self, step: int) -> Real:
         """Advantages as a weak critic leaves them, or whitened over the batch."""
-        drawn = self.advantage_rng.standard_normal(64)
+        drawn = generator(self.run, self.seed, f"advantages/{step}").standard_normal(64)
         if self.told.whitened:
             return np.asarray((drawn - drawn.mean()) / drawn.std(ddof=1))
         mean = self.advantage_mean[step - 1]
@@ -207,19 +210,26 @@ class SoftwareRun:
         stages = []
         for stage in self.told.stages:
             inside = present & (self.step >= stage.steps[0]) & (self.step <= stage.steps[1])
-            stages.append({
-                "steps": stage.steps, "trajectories": int(inside.sum()), "edits": int(self.edits[inside].sum()),
-                **{kind: int(self.does[kind][inside].sum()) for kind in _KINDS},
-            })  # fmt: skip
+            stages.append(
+                {
+                    "steps": stage.steps,
+                    "trajectories": int(inside.sum()),
+                    "edits": int(self.edits[inside].sum()),
+                    **{kind: int(self.does[kind][inside].sum()) for kind in _KINDS},
+                }
+            )
         by_step = {
-            "correct": self.correct, "hollow": self.hollow, "think_calls": self.thinks,
-            "calls": self.thinks + self.actions, "turns": self.turns,
-        }  # fmt: skip
+            "correct": self.correct,
+            "hollow": self.hollow,
+            "think_calls": self.thinks,
+            "calls": self.thinks + self.actions,
+            "turns": self.turns,
+        }
         return {
             "trajectories": len(self.step),
             "stages": stages,
             "by_step": {
-                name: np.bincount(self.step - 1, weights=values).astype(int).tolist() for name, values in by_step.items()
+                name: np.bincount(self.step - 1, values).astype(int).tolist() for name, values in by_step.items()
             },
         }
 

@@ -30,10 +30,16 @@ _MODULES = ("reader", "writer", "router", "cache", "parser", "schema", "session"
 _VERBS = ("parse", "merge", "resolve", "format", "load", "split", "normalize", "encode", "validate", "group")
 _NOUNS = ("header", "row", "path", "token", "range", "unit", "label", "query", "offset", "record")
 _FAULTS = (
-    "raises `IndexError` when the input is empty", "drops the last element", "ignores the `strict` argument",
-    "returns the wrong order for equal keys", "fails on names with spaces", "mutates its argument",
-    "does not handle `None`", "loses the time zone", "is off by one at the boundary",
-)  # fmt: skip
+    "raises `IndexError` when the input is empty",
+    "drops the last element",
+    "ignores the `strict` argument",
+    "returns the wrong order for equal keys",
+    "fails on names with spaces",
+    "mutates its argument",
+    "does not handle `None`",
+    "loses the time zone",
+    "is off by one at the boundary",
+)
 
 
 class Task(msgspec.Struct):
@@ -72,49 +78,66 @@ Said = tuple[str, str]
 def explore(rng: random.Random, task: Task) -> Said:
     """Look at files or for text."""
     line = rng.randint(10, 300)
+    tests = f"tests/{task.area}/test_{task.module}.py"
     code = f"def {task.function}(value, strict=False):\n    items = list(value)\n    return items[:-1]"
-    return rng.choice((
-        (f"sed -n '{line},{line + 40}p' {task.path}", code),
-        (f"cat {task.path}", f"import re\n\n\n{code}"),
-        (f"grep -rn '{task.function}' {task.package}", f"{task.path}:{line}:def {task.function}(value, strict=False):"),
-        (f"grep -n 'def ' {task.path} | head -20", f"{line}:def {task.function}(value, strict=False):"),
-        (f"ls {task.package}/{task.area}", f"__init__.py\n{task.module}.py"),
-        (f"find . -name 'test_{task.module}*'", f"./tests/{task.area}/test_{task.module}.py"),
-        ("git diff", f"--- a/{task.path}\n+++ b/{task.path}"),
-        ("git log --oneline | head -5", f"{rng.getrandbits(28):07x} Release\n{rng.getrandbits(28):07x} Tidy up"),
-        (f"head -{rng.randint(20, 60)} tests/{task.area}/test_{task.module}.py", f"from {task.package} import {task.area}"),
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            (f"sed -n '{line},{line + 40}p' {task.path}", code),
+            (f"cat {task.path}", f"import re\n\n\n{code}"),
+            (
+                f"grep -rn '{task.function}' {task.package}",
+                f"{task.path}:{line}:def {task.function}(value, strict=False):",
+            ),
+            (f"grep -n 'def ' {task.path} | head -20", f"{line}:def {task.function}(value, strict=False):"),
+            (f"ls {task.package}/{task.area}", f"__init__.py\n{task.module}.py"),
+            (f"find . -name 'test_{task.module}*'", f"./tests/{task.area}/test_{task.module}.py"),
+            ("git diff", f"--- a/{task.path}\n+++ b/{task.path}"),
+            ("git log --oneline | head -5", f"{rng.getrandbits(28):07x} Release\n{rng.getrandbits(28):07x} Tidy up"),
+            (f"head -{rng.randint(20, 60)} {tests}", f"from {task.package} import {task.area}"),
+        )
+    )
 
 
 def edit(rng: random.Random, task: Task) -> Said:
     """Change project code."""
     line = rng.randint(10, 300)
-    return rng.choice((
-        (f"sed -i '{line}s/items\\[:-1\\]/items/' {task.path}", ""),
-        (f"sed -i 's/strict=False/strict=True/' {task.path}", ""),
-        (f"cat > {task.path} <<'EOF'\ndef {task.function}(value, strict=False):\n    if value is None:\n        return []\n"
-         "    return list(value)\nEOF", ""),
-        (f"git apply - <<'EOF'\n--- a/{task.path}\n+++ b/{task.path}\n@@ -{line},3 +{line},4 @@\n+    if not value:\n"
-         "+        return []\nEOF", ""),
-    ))  # fmt: skip
+    guard = "+    if not value:\n+        return []"
+    rewritten = f"def {task.function}(value, strict=False):\n    return [] if value is None else list(value)"
+    return rng.choice(
+        (
+            (f"sed -i '{line}s/items\\[:-1\\]/items/' {task.path}", ""),
+            (f"sed -i 's/strict=False/strict=True/' {task.path}", ""),
+            (f"cat > {task.path} <<'EOF'\n{rewritten}\nEOF", ""),
+            (f"git apply - <<'EOF'\n--- a/{task.path}\n+++ b/{task.path}\n@@ -{line},3 +{line},4 @@\n{guard}\nEOF", ""),
+        )
+    )
 
 
 def suite(rng: random.Random, task: Task) -> Said:
     """Run the test suite, whole or a folder of it."""
-    command = rng.choice((
-        "python -m pytest -q", "python -m pytest tests -x -q", "pytest --tb=short -q", "python -m pytest -q -n 4",
-        f"python -m pytest tests/{task.area} -q", "timeout 900 python -m pytest -q 2>&1 | tail -15",
-    ))  # fmt: skip
+    command = rng.choice(
+        (
+            "python -m pytest -q",
+            "python -m pytest tests -x -q",
+            "pytest --tb=short -q",
+            "python -m pytest -q -n 4",
+            f"python -m pytest tests/{task.area} -q",
+            "timeout 900 python -m pytest -q 2>&1 | tail -15",
+        )
+    )
     return command, _summary(rng, rng.randint(80, 900))
 
 
 def targeted(rng: random.Random, task: Task) -> Said:
     """Run a test file or a test."""
     file = f"tests/{task.area}/test_{task.module}.py"
-    command = rng.choice((
-        f"python -m pytest {file} -q", f"python -m pytest {file}::test_{task.function} -x",
-        f"pytest {file} -k {task.function} -q",
-    ))  # fmt: skip
+    command = rng.choice(
+        (
+            f"python -m pytest {file} -q",
+            f"python -m pytest {file}::test_{task.function} -x",
+            f"pytest {file} -k {task.function} -q",
+        )
+    )
     return command, _summary(rng, rng.randint(1, 20))
 
 
@@ -122,11 +145,13 @@ def inline(rng: random.Random, task: Task) -> Said:
     """A quick check on the command line."""
     load = f"from {task.package}.{task.area}.{task.module} import {task.function}"
     argument = rng.choice(("[]", "[1, 2, 3]", "None", "'a b'", "{'x': 1}"))
-    command = rng.choice((
-        f'python -c "{load}; print({task.function}({argument}))"',
-        f"python - <<'EOF'\n{load}\nfor value in ([], [1], {argument}):\n    print({task.function}(value))\nEOF",
-        f"python3 <<'EOF'\n{load}\nassert {task.function}([1, 2]) == [1, 2]\nprint('ok')\nEOF",
-    ))  # fmt: skip
+    command = rng.choice(
+        (
+            f'python -c "{load}; print({task.function}({argument}))"',
+            f"python - <<'EOF'\n{load}\nfor value in ([], [1], {argument}):\n    print({task.function}(value))\nEOF",
+            f"python3 <<'EOF'\n{load}\nassert {task.function}([1, 2]) == [1, 2]\nprint('ok')\nEOF",
+        )
+    )
     return command, rng.choice(("[]", "ok", "[1, 2, 3]", f"TypeError: {task.function}() takes 1 positional argument"))
 
 
@@ -138,7 +163,8 @@ def write_script(rng: random.Random, task: Task) -> Said:
 
 def script(rng: random.Random, task: Task) -> Said:
     """Run that script."""
-    return "python reproduce_issue.py", rng.choice(("[]", f"Traceback (most recent call last):\n  {task.function}", "[4]"))
+    trace = f"Traceback (most recent call last):\n  {task.function}"
+    return "python reproduce_issue.py", rng.choice(("[]", trace, "[4]"))
 
 
 def _summary(rng: random.Random, count: int) -> str:
@@ -149,11 +175,22 @@ def _summary(rng: random.Random, count: int) -> str:
 
 
 COMMANDS: dict[str, Callable[[random.Random, Task], Said]] = {
-    "explore": explore, "edit": edit, "suite": suite, "targeted": targeted, "inline": inline,
-    "write_script": write_script, "script": script,
-}  # fmt: skip
-_REMARKS = ("Let me look closer.", "Next, check how it is called.", "Now apply the change.", "Check the result.",
-            "This is where it goes wrong.", "One more place to look at.")  # fmt: skip
+    "explore": explore,
+    "edit": edit,
+    "suite": suite,
+    "targeted": targeted,
+    "inline": inline,
+    "write_script": write_script,
+    "script": script,
+}
+_REMARKS = (
+    "Let me look closer.",
+    "Next, check how it is called.",
+    "Now apply the change.",
+    "Check the result.",
+    "This is where it goes wrong.",
+    "One more place to look at.",
+)
 _HOLLOW = ("Let me think.", "Thinking...", "I should continue.", "Hmm.", "Next step.", "Let me think about it.")
 THOUGHT_LOGGED = "Your thought has been logged."
 
@@ -167,9 +204,11 @@ def thought(rng: random.Random, task: Task, *, hollow: bool) -> str:
     """A thought: something about the task, or nothing much."""
     if hollow:
         return rng.choice(_HOLLOW)
-    return rng.choice((
-        f"`{task.function}` gets a plain list here, so slicing it in {task.path} loses line {rng.randint(5, 300)}.",
-        f"Two callers rely on {task.module}.{task.function}; changing its signature would break {rng.randint(2, 9)} tests.",
-        f"The test in tests/{task.area} only covers case {rng.randint(1, 30)}; the empty input is the open question.",
-        f"Option {rng.randint(1, 3)}: guard early in {task.function}. It is the smaller change to {task.package}.",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"`{task.function}` gets a plain list here, so the slice in {task.path} loses line {rng.randint(5, 300)}.",
+            f"Two callers rely on {task.module}.{task.function}; a new signature breaks {rng.randint(2, 9)} tests.",
+            f"The test in tests/{task.area} only covers case {rng.randint(1, 30)}; empty input is the open question.",
+            f"Option {rng.randint(1, 3)}: guard early in {task.function}. It is the smaller change to {task.package}.",
+        )
+    )
