@@ -107,7 +107,7 @@ class Outcome(_Part):
     correct_pct: Decimal | None = None
     zero_pct: Decimal | None = None
     negative_pct: Decimal | None = None
-    distinct_rewards: int = 9
+    distinct_rewards: int | None = None
     max_reward: Decimal = Decimal("1.33")
     epoch_correct_pct: list[Decimal] = []
 

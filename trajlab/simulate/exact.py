@@ -189,7 +189,8 @@ def _scores(
         try:
             score = settle(start, earned, "score", strict=strict)
             correct = _correct_by_step(score, frame, by_epoch, rollout, size, values)
-            return correct, settle(score, _earnable(frame, correct, size, values), "score", strict=strict)
+            earnable = _earnable(frame, correct, size, values, strict=strict)
+            return correct, settle(score, earnable, "score", strict=strict)
         except UsageError:
             if attempt == _DRAWS - 1:
                 raise
@@ -236,10 +237,14 @@ def _correct_by_step(
     return counts
 
 
-def _earnable(frame: Frame, correct: Whole, size: int, values: Values) -> Frame:
-    """The frame of the score again, between the least and the most that the right answers can earn."""
+def _earnable(frame: Frame, correct: Whole, size: int, values: Values, *, strict: bool) -> Frame:
+    """The frame of the score again, between the least and the most that the right answers can earn.
+
+    With ``strict`` every sum between the two can be made; a few right answers alone cannot make every sum.
+    """
     fixed = frame.low >= frame.high
-    least = (values.best * correct - values.most_lost(correct)) / (100 * size)
+    lost = values.most_lost(correct) if strict else values.deductions[-1] * np.maximum(correct - 1, 0)
+    least = (values.best * correct - lost) / (100 * size)
     most = values.best * correct / (100 * size)
     low = np.where(fixed, frame.low, np.minimum(np.maximum(frame.low, least), most))
     high = np.where(fixed, frame.high, np.minimum(frame.high, most))

@@ -84,7 +84,8 @@ def unmet(run: Description, figures: dict[str, Any]) -> list[str]:
     asked += [(f"score {name}", getattr(score, name), figures["score"][name]) for name in ("mean", "std", "max")]
     asked += [("mean_steps", behaviour.mean_steps, figures["mean_steps"])]
     asked += [("max_reward", run.outcome.max_reward, figures["max_reward"])]
-    asked += [("distinct_rewards", Decimal(run.outcome.distinct_rewards), figures["distinct_rewards"])]
+    if run.outcome.distinct_rewards is not None:
+        asked += [("distinct_rewards", Decimal(run.outcome.distinct_rewards), figures["distinct_rewards"])]
     asked += list(zip(_names("score"), score.epoch_mean, figures["score"]["by_epoch"], strict=False))
     asked += _by_epoch(run, figures["by_rollout_epoch"])
     return [f"{name} {figure} (came out as {value:.6g})" for name, figure, value in asked if _misses(figure, value)]

@@ -42,12 +42,13 @@ class Values:
         return np.where(correct > 6, large * (correct - 6) + large - 1, np.maximum(correct - 1, 0))
 
 
-def reward_values(distinct: int, best: Decimal) -> Values:
-    """Values for a run with so many distinct rewards.
+def reward_values(distinct: int | None, best: Decimal) -> Values:
+    """Values for a run with so many distinct rewards (``None``: as it comes out, of at most 9).
 
     Raises:
         UsageError: Fewer than 7 or more than 13 values are asked for, or too small a maximum.
     """
+    distinct = 9 if distinct is None else distinct
     most = len(_DEDUCTIONS) + 1 + len(_PENALTIES)
     least = most - len(_PENALTIES) - 2
     if not least <= distinct <= most or best < 1:

@@ -14,7 +14,7 @@ from trajlab.simulate.description import Knots, Series, bounds, half_unit
 Real = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
-_ROUNDS = 4000
+_ROUNDS = 2500
 _INSIDE = 0.9  # share of a printed figure's window that is aimed at
 
 
