@@ -1,4 +1,9 @@
-"""Write a simulated run: rollout dumps, metric log, configuration and the truth behind them."""
+"""Write a simulated run into ``<out>/<name>``.
+
+``rollouts/{step}.jsonl`` are verl rollout dumps, ``metrics/<project>/<experiment>.jsonl`` is the log of verl's file
+logger with a timestamp beside each line's data, ``config.yaml`` holds verl options, ``run.toml`` is the description, and
+``truth.json`` tells what was asked for and what came out.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +56,9 @@ def simulate(
     variant: Variant = "legacy",
     random: bool = False,
 ) -> SimulatedRun:
-    """Write a run that shows the figures of a description.
+    """Write a run that shows the figures of a description; what is written where, the module tells.
 
-    Writes ``<out>/<name>/rollouts/{step}.jsonl`` (verl rollout dumps), ``metrics/<project>/<experiment>.jsonl`` (verl
-    file logger, with a timestamp beside each line's data), ``config.yaml`` (verl options), ``run.toml`` (the
-    description) and ``truth.json`` (what was asked for and what came out). The same arguments give the same bytes. What
-    an earlier simulation left in these places is replaced.
+    The same arguments give the same bytes. An earlier simulation in the same place is replaced, nothing else is.
 
     Args:
         description: Name of a run that comes with the package, or the path of a description.
@@ -86,9 +88,12 @@ def simulate(
     config.write_text(_yaml(_nested(_configuration(run))), encoding="utf-8", newline="\n")
     (folder / "run.toml").write_bytes(description_path(description).read_bytes())
     arguments = {"seed": seed, "scale": scale, "variant": variant, "random": random}
-    document = {"run": run.name, "arguments": arguments, "asked": run, "planted": planted}
-    truth.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    _write_truth(truth, {"run": run.name, "arguments": arguments, "asked": run, "planted": planted})
     return SimulatedRun(run.name, folder, rollouts, log, config, truth, planted["trajectories"], planted)
+
+
+def _write_truth(path: Path, document: dict[str, Any]) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
 
 
 def _check_arguments(scale: float, seed: int, variant: str) -> None:
