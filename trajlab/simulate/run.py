@@ -1,8 +1,8 @@
 """Write a simulated run into ``<out>/<name>``.
 
 ``rollouts/{step}.jsonl`` are verl rollout dumps, ``metrics/<project>/<experiment>.jsonl`` is the log of verl's file
-logger with a timestamp beside each line's data, ``config.yaml`` holds verl options, ``run.toml`` is the description, and
-``truth.json`` tells what was asked for and what came out.
+logger with a timestamp beside each line's data, ``config.yaml`` holds verl options, ``run.toml`` is the description,
+and ``truth.json`` tells what was asked for and what came out.
 """
 
 from __future__ import annotations
