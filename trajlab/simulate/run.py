@@ -56,9 +56,9 @@ def simulate(
     variant: Variant = "legacy",
     random: bool = False,
 ) -> SimulatedRun:
-    """Write a run that shows the figures of a description; what is written where, the module tells.
+    """Write a run that shows the figures of a description, and return its paths and figures.
 
-    The same arguments give the same bytes. An earlier simulation in the same place is replaced, nothing else is.
+    What is written where, the module tells. The same arguments give the same bytes. An earlier simulation in the same place is replaced, nothing else is.
 
     Args:
         description: Name of a run that comes with the package, or the path of a description.
@@ -68,9 +68,6 @@ def simulate(
         seed: Decides everything that the description leaves open.
         variant: ``legacy`` dumps carry the verdict and the reward components, ``v1`` dumps only a ``uid``.
         random: Draw outcomes from the figures as probabilities, with easy and hard tasks, instead of planting them.
-
-    Returns:
-        Paths and figures.
 
     Raises:
         UsageError: No such description, figures that contradict each other, or arguments out of range.
