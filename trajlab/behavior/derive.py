@@ -42,8 +42,8 @@ class CallDigests(msgspec.Struct):
 
 
 @lru_cache(maxsize=4096)
-def _flags(labels: frozenset[str]) -> tuple[bool, ...]:
-    return tuple(label in labels for label in LABELS)
+def _mask(labels: frozenset[str]) -> int:
+    return sum(1 << position for position, label in enumerate(LABELS) if label in labels)
 
 
 def _command_rows(call: ToolCall, number: int, step: int) -> tuple[frozenset[str], list[Row]]:
@@ -53,10 +53,10 @@ def _command_rows(call: ToolCall, number: int, step: int) -> tuple[frozenset[str
         labels = labels_of_tool(call.tool or "", arguments)
         if not labels:
             return labels, []
-        return labels, [(number, step, 0, call.tool, *_flags(labels), None, "tool")]
+        return labels, [(number, step, 0, call.tool, _mask(labels), None, "tool")]
     simple = analyse(call.command)
     rows: list[Row] = [
-        (number, step, i, command.program, *_flags(command.labels), command.scope, _rule_ids(command.rules))
+        (number, step, i, command.program, _mask(command.labels), command.scope, _rule_ids(command.rules))
         for i, command in enumerate(simple)
     ]
     return labels_of(simple), rows

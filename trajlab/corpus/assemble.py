@@ -97,7 +97,7 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
         except OSError as error:
             problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
             problems.append(_problem_row(item.run, item.file.relpath, problem))
-    schema = {**OUTCOMES.polars(), "root": pl.String}
+    schema: dict[str, type[pl.DataType]] = {**OUTCOMES.polars(), "root": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 
 
@@ -139,11 +139,21 @@ def _overlay(
 
 
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per trajectory at the most: of the nearest folder above it, else of its task where unambiguous."""
-    columns = ["root", "folder", "instance_id", "resolved", pl.col("source").alias("verdict_file")]
+    """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
+
+    Evaluation harnesses write beside the trajectories or into a tree of their own, so a verdict from elsewhere below
+    the root counts where it is unambiguous and the run is the same, or the root's only one.
+    """
+    columns = [
+        "root", "folder", "instance_id", "resolved",
+        pl.col("source").alias("verdict_file"), pl.col("run").alias("verdict_run"),
+    ]  # fmt: skip
     known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
     folder = pl.col("source").str.replace(r"/?[^/]*$", "")
-    here = trajectories.select("trajectory_id", "root", "task_id", "source", here=folder)
+    here = trajectories.select(
+        "trajectory_id", "run", "root", "task_id", "source",
+        here=folder, runs=pl.col("run").n_unique().over("root"),
+    )  # fmt: skip
     alone = here.join(
         known.filter(pl.col("instance_id").is_null()), left_on=["root", "here"], right_on=["root", "folder"]
     ).with_columns(depth=pl.lit(1_000_000))
@@ -154,7 +164,8 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         | (pl.col("here") == pl.col("folder"))
         | pl.col("here").str.starts_with(pl.col("folder") + "/")
     )
-    agreed = pl.col("resolved").n_unique().over("trajectory_id") == 1
+    same_run = (pl.col("verdict_run") == pl.col("run")) | (pl.col("runs") == 1)
+    agreed = same_run & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
     by_task = by_task.with_columns(
         depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
     ).filter(below | agreed)

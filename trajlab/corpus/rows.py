@@ -10,6 +10,7 @@ import xxhash
 
 from trajlab.behavior.derive import CallDigests, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
+from trajlab.corpus.batches import TableRows
 from trajlab.records import Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
@@ -35,6 +36,8 @@ class Place(msgspec.Struct, frozen=True):
     format: str
     root: str
     relpath: str
+    identity: str
+    """Path that identifies the trajectories; mostly the path below the root."""
 
 
 class PartRows:
@@ -42,12 +45,14 @@ class PartRows:
 
     Args:
         keep_texts: Whether to keep the long texts.
-        flush: Called with the table's name and its rows whenever the texts waiting grow large.
+        flush: Called with the texts whenever those waiting grow large.
     """
 
-    def __init__(self, *, keep_texts: bool, flush: Callable[[str, list[Row]], None]) -> None:
-        self.rows: dict[str, list[Row]] = {table.name: [] for table in PART_TABLES}
+    def __init__(self, *, keep_texts: bool, flush: Callable[[TableRows], None]) -> None:
+        self.tables = {table.name: TableRows(table.name) for table in PART_TABLES}
+        self.rows = {name: table.rows for name, table in self.tables.items()}
         self.trajectories = 0
+        self.problems = 0
         self._keep_texts = keep_texts
         self._flush = flush
         self._text_chars = 0
@@ -69,7 +74,7 @@ class PartRows:
 
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
-        trajectory_id = identity(place.run, place.format, place.relpath, key)
+        trajectory_id = identity(place.run, place.format, place.identity, key)
         digests = self._add_calls(trajectory_id, trajectory.steps)
         text_digest, agent_chars, reasoning_chars = self._add_turns(trajectory_id, trajectory)
         repetitive = is_repetitive(_tail(trajectory.steps))
@@ -87,6 +92,8 @@ class PartRows:
         self.rows["behaviour"].append((trajectory_id, *derived.behaviour))
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
+        for table in self.tables.values():
+            table.settle()
         return trajectory_id
 
     def _add_small(self, trajectory_id: str, place: Place, trajectory: Trajectory) -> None:
@@ -190,8 +197,7 @@ class PartRows:
         self.rows["texts"].append((trajectory_id, kind, number, text))
         self._text_chars += len(text)
         if self._text_chars > 8 << 20:
-            self._flush("texts", self.rows["texts"])
-            self.rows["texts"] = []
+            self._flush(self.tables["texts"])
             self._text_chars = 0
 
 

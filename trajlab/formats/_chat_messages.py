@@ -128,8 +128,9 @@ class Conversation:
         role = message.role or message.sender or "user"
         if role in AGENT_ROLES:
             self._agent(message, merge=kind == "message")
+            self._item_step = self._item_step or message.sender is not None
         elif role in TOOL_ROLES:
-            call_id = message.tool_call_id or (message.tool_call_ids or [None])[0]
+            call_id = message.tool_call_id or next(iter(message.tool_call_ids or ()), None)
             self._result(plain_text(_content(message)), call_id, name=message.name)
         elif role == "function_call":
             self._sharegpt_call(message.value or "")
@@ -207,7 +208,7 @@ class Conversation:
             self._by_id[call.call_id] = call
 
     def _sharegpt_call(self, value: str) -> None:
-        step = self._step(merge=False)
+        step = self._step(merge=True)
         try:
             call = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError):

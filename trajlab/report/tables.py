@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from trajlab.report.result import Status
+from trajlab.checks.finding import Status
 from trajlab.report.text import Html, cap, escape, join
 
 NOT_RECORDED = Html('<span class="null" title="not recorded">–</span>')
