@@ -133,7 +133,7 @@ def regenerated(text: str) -> str:
     found = [match[2] for match in _PART.finditer(text)]
     if sorted(found) != sorted(PARTS):
         raise ValueError(f"README.md has the generated parts {sorted(found)}, expected {sorted(PARTS)}")
-    return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]}\n{match[4]}", text)
+    return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[4]}", text)
 
 
 def stale(text: str) -> list[str]:

@@ -103,7 +103,9 @@ def test_imports_go_to_the_left() -> None:
 def test_contributing_lists_the_layers_in_this_order() -> None:
     page = (PACKAGE.parent / "CONTRIBUTING.md").read_text("utf-8")
     block = page.split("<!-- layers -->")[1]
-    rows = [line.split("|")[1].replace("`", "").replace(",", " ").split() for line in block.splitlines() if "| `" in line]
+    rows = [
+        line.split("|")[1].replace("`", "").replace(",", " ").split() for line in block.splitlines() if "| `" in line
+    ]
     assert [sorted(row) for row in rows] == [
         present for layer in LAYERS if (present := sorted(set(layer) & {stage_of(module) for module in modules()}))
     ]
@@ -187,7 +189,9 @@ def test_public_names_resolve_and_are_declared_for_type_checkers() -> None:
 
 
 def test_importing_every_module_is_silent() -> None:
-    names = ["trajlab." + module.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for module in modules()]
+    names = [
+        "trajlab." + module.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for module in modules()
+    ]
     names = [name for name in names if name != "trajlab.__init__"]
     script = "import importlib\nfor name in " + repr(names) + ":\n    importlib.import_module(name)"
     done = subprocess.run(
