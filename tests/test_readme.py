@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from readme_tables import README, cell, regenerated, stale
+
 from trajlab.cli import cli
 
 ROOT = README.parent
