@@ -40,13 +40,7 @@ TO_COME = {"metric_logs", "review", "simulate"}
 MODULE_LINES = 400
 FUNCTION_LINES = 40
 TOO_LONG_MODULES = ("behavior/lexer.py", "behavior/program_rules.py")
-TOO_LONG_FUNCTIONS = (
-    "behavior/quick.py:quick_commands",
-    "checks/reading.py:findings",
-    "corpus/rows.py:_trajectory_row",
-    "report/html.py:page",
-    "report/runner.py:run_notebook",
-)
+TOO_LONG_FUNCTIONS = ("behavior/quick.py:quick_commands", "checks/reading.py:findings")
 """Known to be over the limit. The marks are strict: whoever shortens one must take it off."""
 
 HEAVY = ("IPython", "matplotlib", "numpy", "pandas", "papermill", "polars", "pyarrow", "scipy", "sklearn")
