@@ -17,16 +17,24 @@ from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import cut
 
-UNIT_BYTES = 64 << 20
-UNIT_FILES = 250
-SLICE_FROM = 96 << 20
-"""Line files larger than this are cut into slices."""
+
+class UnitSizes(msgspec.Struct, frozen=True):
+    """How large a unit may grow."""
+
+    bytes: int = 64 << 20
+    """Aim for a slice, limit for a group of files."""
+    files: int = 250
+    slice_from: int = 96 << 20
+    """Line files larger than this are cut into slices."""
+
 
 # Folders that say what is inside, not which run it is.
 _DUMP_FOLDERS = frozenset(
-    "train val valid validation eval evaluation test rollout rollouts rollout_data validation_data dumps logs "
-    "trajectories trajs completions generations".split()
-)
+    {
+        "train", "val", "valid", "validation", "eval", "evaluation", "test", "rollout", "rollouts", "rollout_data",
+        "validation_data", "dumps", "logs", "trajectories", "trajs", "completions", "generations",
+    }
+)  # fmt: skip
 
 
 class Claim(msgspec.Struct):
@@ -72,9 +80,8 @@ def run_of(file: SourceFile) -> str:
     """The first folder below the root that is neither the trajectory's own nor a kind of dump, else the root's name."""
     path = PurePosixPath(file.relpath)
     folders = list(path.parts[:-1])
-    if folders and path.name.startswith(folders[-1]):
-        folders.pop()
-    elif folders and path.name in ("report.json", "trajectory.json", "result.json"):
+    own = ("report.json", "trajectory.json", "result.json")
+    if folders and (path.name.startswith(folders[-1]) or path.name in own):
         folders.pop()
     while folders and folders[-1].lower() in _DUMP_FOLDERS:
         folders.pop()
@@ -82,7 +89,12 @@ def run_of(file: SourceFile) -> str:
 
 
 def pack(
-    claims: Iterable[Claim], *, forced_run: bool, keep_texts: bool, read_to: dict[tuple[str, str], int]
+    claims: Iterable[Claim],
+    *,
+    forced_run: bool,
+    keep_texts: bool,
+    read_to: dict[tuple[str, str], int],
+    sizes: UnitSizes,
 ) -> list[Unit]:
     """Units for log files: slices of large line files, and groups of small files, in path order.
 
@@ -91,20 +103,21 @@ def pack(
         forced_run: Whether the user named the run.
         keep_texts: Whether texts are kept.
         read_to: For files some of whose slices are kept: the byte up to which they are.
+        sizes: How large a unit may grow.
     """
     units: list[Unit] = []
     waiting: list[UnitBundle] = []
     size = 0
     for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
-        if item.sliceable and item.file.size > SLICE_FROM:
+        if item.sliceable and item.file.size > sizes.slice_from:
             done = read_to.get((item.file.root, item.file.relpath), 0)
             units.extend(
                 _unit([_bundle(item, forced_run, start, end)], keep_texts)
-                for start, end in cut(item.file, UNIT_BYTES)
+                for start, end in cut(item.file, sizes.bytes)
                 if start >= done
             )
             continue
-        if waiting and (size + item.file.size > UNIT_BYTES or len(waiting) >= UNIT_FILES):
+        if waiting and (size + item.file.size > sizes.bytes or len(waiting) >= sizes.files):
             units.append(_unit(waiting, keep_texts))
             waiting, size = [], 0
         waiting.append(_bundle(item, forced_run))
