@@ -97,7 +97,7 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
         except OSError as error:
             problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
             problems.append(_problem_row(item.run, item.file.relpath, problem))
-    schema = {**OUTCOMES.polars(), "root": pl.String}
+    schema: dict[str, type[pl.DataType]] = {**OUTCOMES.polars(), "root": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 
 
@@ -139,7 +139,7 @@ def _overlay(
 
 
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per trajectory at the most: of the nearest folder above it, else of its task where unambiguous."""
+    """One verdict per trajectory at the most: of the nearest folder above it, else of the only attempt at its task."""
     columns = ["root", "folder", "instance_id", "resolved", pl.col("source").alias("verdict_file")]
     known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
     folder = pl.col("source").str.replace(r"/?[^/]*$", "")
@@ -154,10 +154,12 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         | (pl.col("here") == pl.col("folder"))
         | pl.col("here").str.starts_with(pl.col("folder") + "/")
     )
+    # A report in another folder does not say which of several attempts it judged.
+    alone_at_task = pl.col("trajectory_id").n_unique().over("root", "task_id") == 1
     agreed = pl.col("resolved").n_unique().over("trajectory_id") == 1
     by_task = by_task.with_columns(
         depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
-    ).filter(below | agreed)
+    ).filter(below | (alone_at_task & agreed))
     wanted = ["trajectory_id", "resolved", "verdict_file", "depth"]
     both = pl.concat([alone.select(wanted), by_task.select(wanted)])
     return (
