@@ -34,6 +34,7 @@ from trajlab.sources.reading import document
 
 _CARRIES = frozenset(
     [
+        "native_id",
         "task_id",
         "agent",
         "agent_version",
@@ -51,7 +52,16 @@ _CARRIES = frozenset(
 )
 
 VARIANTS = {
-    "list": Variant("bare list of messages (before August 2025)", frozenset({"agent", "tools_offered"})),
+    "list": Variant("bare list of messages (before August 2025)", frozenset({"task_id", "agent", "tools_offered"})),
+    "info": Variant(
+        "`info` and `messages` without a format name (before August 2025)",
+        frozenset(
+            [
+                "native_id", "task_id", "agent", "logged_termination", "stop_reason", "logged_steps", "cost",
+                "tools_offered", "submission_chars",
+            ]
+        ),
+    ),
     "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES),
     "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES | {"seconds", "started_at"}),
 }
@@ -73,15 +83,26 @@ def recognise(probe: Probe) -> str | None:
         found = _TAIL.search(probe.tail)
         if found:
             return found[1].decode() if found[1].decode() in VARIANTS else None
-        if b'"trajectory_format"' not in probe.head + probe.tail and not probe.compression:
+        ends = probe.head + probe.tail
+        if b'"trajectory_format"' not in ends and b'"model_stats"' not in ends and not probe.compression:
             return None
         if "trajectory_format" not in probe.keys:
-            return None
+            return "info" if _is_nameless(probe) else None
         version = str(_format_key(probe)).removeprefix("mini-swe-agent-")
         return version if version in VARIANTS else None
     if probe.shape == "list" and _is_bare_list(probe.records):
         return "list"
     return None
+
+
+def _is_nameless(probe: Probe) -> bool:
+    """What ``save_traj`` wrote before it named its format: three keys at most, and the counts of model calls."""
+    if not {"info", "messages"} <= probe.keys <= {"info", "messages", "instance_id"}:
+        return False
+    document = probe.records[0] if probe.records else None
+    info = document.get("info") if isinstance(document, dict) else None
+    stats = info.get("model_stats") if isinstance(info, dict) else None
+    return isinstance(stats, dict) and {"api_calls", "instance_cost"} <= stats.keys()
 
 
 def _format_key(probe: Probe) -> object:
