@@ -154,6 +154,7 @@ class Conversation:
 
     def _agent(self, message: ChatMessage, *, merge: bool) -> None:
         step = self._step(merge=merge)
+        self._item_step = merge or message.sender is not None
         content = _content(message)
         reasoning = message.reasoning_content or message.reasoning
         if isinstance(content, str):
@@ -207,7 +208,7 @@ class Conversation:
             self._by_id[call.call_id] = call
 
     def _sharegpt_call(self, value: str) -> None:
-        step = self._step(merge=False)
+        step = self._step(merge=True)  # the words before a call are an item of their own
         try:
             call = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError):
