@@ -14,7 +14,8 @@ strict: bool = True  # refuse doubtful records
 """
 
 RESULT = """\
-from trajlab.report.result import Coverage, Finding, Gate, Measure, Provenance, Result, write_result
+from trajlab.checks.finding import Finding, Gate
+from trajlab.report.result import Coverage, Measure, Provenance, Result, write_result
 result = Result(
     run="r1", period="E0",
     provenance=Provenance(trajlab="0.1.0", ingested="2026-01-02T03:04:05Z"),

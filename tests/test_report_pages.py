@@ -68,7 +68,8 @@ def test_escape_leaves_nothing_that_acts(text: str) -> None:
 
 
 def test_what_acts_is_made_visible() -> None:
-    assert escape("\x1b[31m\r\n\t\u202eé👍\u200d") == "␛[31m\n\t⟨U+202E⟩é👍\u200d"
+    assert escape("\x1b[31m\r\n\t\u202eé👍\u200d") == "⟨U+001B⟩[31m\n\t⟨U+202E⟩é👍\u200d"
+    assert excerpt("\x1b[31;1mred\x1b[0m \x1b[2K") == "<pre>red ⟨U+001B⟩[2K</pre>"
     assert join(["<", Html("<b>"), 3]) == "&lt;<b>3"
 
 
@@ -84,7 +85,7 @@ def test_details_hold_foreign_text_as_text_and_say_what_is_missing() -> None:
     folded = details(HOSTILE, HOSTILE * 1000, limit=400, note=HOSTILE)
     check(folded)
     assert folded.count("</details>") == 1 and "<script" not in folded
-    assert f"{len(HOSTILE) * 1000 - 400:,} characters left out" in folded
+    assert f"{len(HOSTILE.replace(chr(27) + '[31m', '')) * 1000 - 400:,} characters left out" in folded
     assert details("s", Html("<b>x</b>"), is_open=True) == (
         "<details open><summary>s</summary><div><b>x</b></div></details>"
     )
@@ -108,6 +109,14 @@ def test_a_unit_overrules_the_method() -> None:
     rows = [{"a": msgspec.structs.replace(SHARE, method="bootstrap")}]
     assert "46.8 %" in estimate_table(rows, [Column("a", "a", unit="share")])
     assert "<b>0.468</b>" in estimate_table(rows, [Column("a", "a")])
+
+
+def test_bars_of_differences_share_a_scale_that_holds_zero() -> None:
+    fall = Estimate(-0.2, -0.3, -0.1, None, 250, "Newcombe")
+    rise = Estimate(0.1, 0.0, 0.2, None, 250, "Newcombe")
+    table = estimate_table([{"a": fall}, {"a": rise}], [Column("a", "a", unit="share")])
+    assert "<b>-20.0 %</b>" in table and "[-30.0, -10.0] · n 250" in table
+    assert 'd="M0 5H40"' in table and 'd="M60 5H100"' in table and table.count('class="z" d="M60 1V9"') == 2
 
 
 def test_a_plain_table_says_when_rows_are_missing() -> None:

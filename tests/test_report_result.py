@@ -8,21 +8,17 @@ import jsonschema
 import msgspec
 import pytest
 
+from trajlab.checks.finding import Evidence, Finding, Gate, GateStatus, Status
 from trajlab.errors import ExitCode, NotebookError
 from trajlab.report.result import (
     SCHEMA_FILE,
     Change,
     Coverage,
-    Evidence,
     FailOn,
-    Finding,
-    Gate,
-    GateStatus,
     Measure,
     Provenance,
     Result,
     Sampled,
-    Status,
     judge,
     read_result,
     schema_text,

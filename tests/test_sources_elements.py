@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("elements")
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(VALUES, max_size=6), LAYOUTS, st.integers(1, 40))
 def test_elements_equal_json(folder, value, layout, chunk_bytes):
     found, problems = read(folder, json.dumps(value, **layout).encode(), chunk_bytes=chunk_bytes)
@@ -59,7 +59,7 @@ def test_elements_equal_json(folder, value, layout, chunk_bytes):
     assert problems == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(VALUES, max_size=6), LAYOUTS, st.integers(1, 40), st.data())
 def test_a_cut_document_gives_its_whole_elements(folder, value, layout, chunk_bytes, data):
     document = json.dumps(value, **layout).encode()
@@ -76,7 +76,7 @@ def test_a_cut_document_gives_its_whole_elements(folder, value, layout, chunk_by
                 whole.raw_decode(rest)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet='\\\\\\"a', max_size=200), st.integers(1, 50))
 def test_escapes_across_windows_equal_the_slow_way(text, window):
     data = text.encode()
@@ -95,7 +95,7 @@ def test_escapes_across_windows_equal_the_slow_way(text, window):
     assert found == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.binary(max_size=60) | st.text(alphabet='[]{},"\\1a\n ', max_size=60).map(str.encode),
     st.integers(1, 20),
@@ -159,7 +159,7 @@ def test_concatenated_objects_among_other_text(tmp_path):
     assert [problem.code for problem in problems] == ["not_json", "not_json", "truncated"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(TRICKY, VALUES, max_size=5), LAYOUTS, st.data())
 def test_keys_of_whole_and_cut_objects(folder, value, layout, data):
     path = folder / "object.json"
@@ -177,6 +177,39 @@ def test_goes_on_after_an_element_that_does_not_close(tmp_path):
     found, problems = read(tmp_path, document.encode())
     assert [json.loads(data)["id"] for data in found] == [0, 2, 3]
     assert [problem.code for problem in problems] == ["not_json"]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 50, 1 << 20])
+@pytest.mark.parametrize("padding", [0, 40_000])
+@pytest.mark.parametrize("layout", [{"indent": 2}, {"indent": 1}, "lines"])
+def test_one_missing_bracket_costs_one_element(tmp_path, chunk_bytes, padding, layout):
+    items = [{"id": number, "inner": {"x": {"y": number}}, "text": "{" * padding} for number in range(20)]
+    chunk_bytes += padding  # else thousands of numpy calls
+    if layout == "lines":
+        document = "[\n" + ",\n".join(map(json.dumps, items)) + "\n]\n"
+        document = document.replace('{"y": 7}', '{"y": 7')
+    else:
+        document = json.dumps(items, **layout)
+        at = document.index("}", document.index('"y": 7'))
+        document = document[:at] + document[at + 1 :]
+    found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes)
+    assert [json.loads(data)["id"] for data in found] == [number for number in range(20) if number != 7]
+    assert [problem.code for problem in problems] == ["not_json"]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
+@pytest.mark.parametrize("limit", [400, 1 << 20])
+def test_goes_on_after_many_that_do_not_close(tmp_path, chunk_bytes, limit):
+    items = [{"id": number, "inner": [{"x": [number]}]} for number in range(60)]
+    document = json.dumps(items, indent=2)
+    broken = set(range(3, 59, 7))
+    for number in broken:
+        document = document.replace(f"        {number}\n        ]", f"        {number}\n")
+    found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes, max_record_bytes=limit)
+    assert [json.loads(data)["id"] for data in found] == [
+        number for number in range(60) if number not in broken
+    ]
+    assert [problem.code for problem in problems] == ["not_json"] * len(broken)
 
 
 def test_indentation_is_no_mark_where_inner_values_share_it(tmp_path):

@@ -58,7 +58,7 @@ LINES = st.lists(
 ).map(b"\n".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(LINES, st.sampled_from(list(PACK)))
 def test_lines_equal_a_split(path, data, packing):
     path.write_bytes(PACK[packing](data))
@@ -70,7 +70,7 @@ def test_lines_equal_a_split(path, data, packing):
     assert problems == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(LINES, st.integers(1, 60), st.integers(0, 400), st.sampled_from(list(PACK)))
 def test_slices_add_up_and_stay_when_the_file_grows(path, data, target, known, packing):
     known = min(known, len(data))

@@ -80,7 +80,7 @@ def test_what_cannot_be_repaired_says_so(data):
         loads(data)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.text(alphabet='{}[]":,\\ud8001nNaTrueFls()._p\x00\n', max_size=40).map(lambda text: text.encode())
     | st.binary()

@@ -32,7 +32,7 @@ class Table(msgspec.Struct, frozen=True):
 
     name: str
     row: str
-    origin: Literal["source", "text", "derived", "assembled"]
+    origin: Literal["source", "text", "derived", "assembled", "view"]
     columns: tuple[Column, ...]
 
     @property
@@ -115,16 +115,31 @@ TRAJECTORIES = Table(
     ),
 )
 
+PROMPTS = Table(
+    "prompts",
+    "one message that is neither the agent's nor a tool's: system, user, simulated user",
+    "source",
+    (
+        _ID,
+        _c("prompt", "int", "number among these messages, from 0", ""),
+        _c("role", "str", "who speaks", ""),
+        _c("after_step", "int", "step it follows", "before the first step"),
+        _c("chars", "int", "length", "", "characters"),
+    ),
+)
+
 MESSAGES = Table(
     "messages",
-    "one message: system, user, assistant, tool, simulated user",
-    "source",
+    "one message in reading order: prompts, the agent's turns and what tools returned (a view of three tables)",
+    "view",
     (
         _ID,
         _c("message", "int", "number of the message, from 0", ""),
         _c("role", "str", "who speaks", ""),
         _c("step", "int", "step it belongs to, from 1", "before the first step"),
         _c("chars", "int", "length", "", "characters"),
+        _c("text_kind", "str", "kind of its text in `texts`", ""),
+        _c("text_number", "int", "number of its text in `texts`", ""),
     ),
 )
 
@@ -159,7 +174,7 @@ TOOL_CALLS = Table(
         _c("call_id", "str", "identity the log gives the call"),
         _c("command", "str", "shell text", "the tool is no shell"),
         _c("arguments_chars", "int", "length of the arguments", "none logged", "characters"),
-        _c("arguments_digest", "str", "digest of the tool and its normalised arguments", ""),
+        _c("request_digest", "int", "digest of the tool and its arguments", ""),
         _c(
             "output_chars",
             "int",
@@ -167,7 +182,6 @@ TOOL_CALLS = Table(
             "nothing came back, or not recorded",
             "characters",
         ),
-        _c("output_digest", "str", "digest of what came back", "nothing came back, or not recorded"),
         _c("exit_code", "int", "exit code"),
         _c("is_error", "bool", "the log marks the result as an error"),
         _c("executed", "bool", "got a result"),
@@ -183,8 +197,8 @@ TEXTS = Table(
     "text",
     (
         _ID,
-        _c("kind", "str", "message, reasoning, arguments, output, submission", ""),
-        _c("number", "int", "number of the message, step or call it belongs to", ""),
+        _c("kind", "str", "prompt, turn, reasoning, arguments, output or submission", ""),
+        _c("number", "int", "number of the prompt, step or call it belongs to", ""),
         _c("text", "str", "the text, cleaned of lone surrogates", ""),
     ),
 )
@@ -363,11 +377,11 @@ SOURCES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
         OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""
 
-PART_TABLES = tuple(table for table in TABLES.values() if table.origin != "assembled")
+PART_TABLES = tuple(table for table in TABLES.values() if table.origin not in ("assembled", "view"))
 """Tables that the reading of a unit writes."""

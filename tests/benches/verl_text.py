@@ -19,7 +19,20 @@ import orjson
 from trajlab.formats import verl
 from trajlab.sources.files import Bundle, SourceFile
 
-WORDS = "the sum of all even divisors is then\n so we get \\frac{3}{4} + x^2 = 17 which means that Let me check".split(" ")
+WORDS = [
+    "the",
+    "sum",
+    "of",
+    "all",
+    "even",
+    "divisors",
+    "is then\n",
+    "so we get",
+    "\\frac{3}{4} + x^2",
+    "= 17",
+    "which",
+]
+WORDS += ["means", "that", "Let me", "check", "each", "case", "x < y", "and", "a", "again:"]
 TOOLS = (
     '<tools>\n{"type": "function", "function": {"name": "run_python", "description": "Run code.", '
     '"parameters": {"type": "object", "properties": {"code": {"type": "string"}}}}}\n</tools>'
@@ -40,9 +53,15 @@ def row(rng: random.Random, step: int) -> dict[str, object]:
     parts.append(f"<think>\n{prose(220)}\n</think>\n\nAnswer: {rng.randrange(100)}")
     prompt = f"system\nYou solve problems.\n\n# Tools\n\n{TOOLS}\nuser\n{prose(60)}\nassistant\n"
     return {
-        "input": prompt, "output": "".join(parts), "gts": "4", "score": float(rng.random() < 0.5), "step": step,
-        "acc": float(rng.random() < 0.5), "format": 0.1, "pred": "4",
-    }  # fmt: skip
+        "input": prompt,
+        "output": "".join(parts),
+        "gts": "4",
+        "score": float(rng.random() < 0.5),
+        "step": step,
+        "acc": float(rng.random() < 0.5),
+        "format": 0.1,
+        "pred": "4",
+    }
 
 
 TURN = re.compile(r"(?:^|\nassistant\n)(.*?)(?=\nuser\n|\Z)", re.DOTALL)
@@ -91,7 +110,11 @@ def main() -> None:
                 file.write(json.dumps(row(rng, 1), ensure_ascii=False).encode() + b"\n")
                 rows += 1
         size = path.stat().st_size
-        mine, loop, stdlib = cpu(lambda: ours(path)), cpu(lambda: re_loop(path)), cpu(lambda: re_loop(path, json.loads))
+        mine, loop, stdlib = (
+            cpu(lambda: ours(path)),
+            cpu(lambda: re_loop(path)),
+            cpu(lambda: re_loop(path, json.loads)),
+        )
     print(
         json.dumps(
             {

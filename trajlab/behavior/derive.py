@@ -20,10 +20,6 @@ from trajlab.schema import LABELS
 RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
-_TESTS = frozenset(label for label in LABELS if label.startswith("test:"))
-_SUITE = frozenset({"test:all", "test:part"})
-_EXECUTES = _TESTS | {"script", "inline"}
-
 Row = tuple[Any, ...]
 
 
@@ -34,42 +30,41 @@ class Derived(msgspec.Struct):
     behaviour: Row
 
 
-class CallDigests(msgspec.Struct):
-    """Digests of the agent's calls, in order, as the tool_calls table holds them."""
-
-    arguments: list[str]
-    outputs: list[str | None]
-
-
-@lru_cache(maxsize=4096)
-def _flags(labels: frozenset[str]) -> tuple[bool, ...]:
-    return tuple(label in labels for label in LABELS)
+@lru_cache(maxsize=1024)
+def mask_of(labels: frozenset[str]) -> int:
+    """Labels as one integer, a bit for each in the order of the codebook."""
+    return sum(1 << position for position, label in enumerate(LABELS) if label in labels)
 
 
-def _command_rows(call: ToolCall, number: int, step: int) -> tuple[frozenset[str], list[Row]]:
-    """Labels of a call, and a row for each simple command in it."""
-    if call.command is None:
-        arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
-        labels = labels_of_tool(call.tool or "", arguments)
-        if not labels:
-            return labels, []
-        return labels, [(number, step, 0, call.tool, *_flags(labels), None, "tool")]
-    simple = analyse(call.command)
-    rows: list[Row] = [
-        (number, step, i, command.program, *_flags(command.labels), command.scope, _rule_ids(command.rules))
-        for i, command in enumerate(simple)
-    ]
-    return labels_of(simple), rows
+_TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
+_SUITE_MASK = mask_of(frozenset({"test:all", "test:part"}))
+_EDIT_MASK = mask_of(frozenset({"edit"}))
+_EXECUTES_MASK = _TEST_MASK | mask_of(frozenset({"script", "inline"}))
+_EXECUTES_EDITING_MASK = _TEST_MASK | mask_of(frozenset({"script"}))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _rule_ids(rules: tuple[tuple[str, str], ...]) -> str:
-    return " ".join(f"{label}={rule}" for label, rule in rules)
+    return " ".join([f"{label}={rule}" for label, rule in rules])
+
+
+@lru_cache(maxsize=8192)
+def _shell_facts(text: str) -> tuple[int, tuple[Row, ...]]:
+    """Labels of a shell text, and of each simple command: program, labels, scope, rules."""
+    simple = analyse(text)
+    rows = tuple([(c.program, mask_of(c.labels), c.scope, _rule_ids(c.rules)) for c in simple])
+    return mask_of(labels_of(simple)), rows
 
 
 def is_think_tool(tool: str | None) -> bool:
     """Whether a tool only records a thought."""
     return kind_of_tool(tool) == "think"
+
+
+def _tool_mask(call: ToolCall) -> int:
+    """Labels of a call of a tool that is no shell."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
+    return mask_of(labels_of_tool(call.tool or "", arguments))
 
 
 def _decoded(arguments: str | None) -> dict[str, Any] | None:
@@ -83,21 +78,21 @@ def _decoded(arguments: str | None) -> dict[str, Any] | None:
 
 
 def derive(
-    trajectory: Trajectory, digests: CallDigests, *, agent_chars: int, tail_repetitive: bool | None
+    trajectory: Trajectory, requests: Sequence[int], *, agent_chars: int, tail_repetitive: bool | None
 ) -> Derived:
     """Derive what the agent did.
 
     Args:
         trajectory: The trajectory as read.
-        digests: Digests of the agent's own calls (not a simulated user's), in order.
+        requests: Digests of the agent's own calls (not a simulated user's), in order.
         agent_chars: Characters the agent wrote, reasoning included.
         tail_repetitive: Whether the end of its text is repetitive.
 
     Returns:
-        Rows in the column order of the tables ``commands`` and ``behaviour``, without the id.
+        Rows in the column order of the tables ``commands`` (labels as one integer) and ``behaviour``, without the id.
     """
     commands: list[Row] = []
-    labels_by_call: list[frozenset[str]] = []
+    masks: list[int] = []
     calls: list[ToolCall] = []
     number = 0
     for step_number, step in enumerate(trajectory.steps, 1):
@@ -107,16 +102,22 @@ def derive(
                 continue
             calls.append(call)
             if call.executed is False:
-                labels_by_call.append(frozenset())
-                continue
-            labels, rows = _command_rows(call, number, step_number)
-            labels_by_call.append(labels)
-            commands.extend(rows)
+                masks.append(0)
+            elif call.command is not None:
+                mask, rows = _shell_facts(call.command)
+                masks.append(mask)
+                for position, row in enumerate(rows):
+                    commands.append((number, step_number, position, *row))
+            else:
+                mask = _tool_mask(call)
+                masks.append(mask)
+                if mask:
+                    commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
     row = (
         *_counts(trajectory, calls, agent_chars),
         *_think(trajectory, calls),
-        *_repetition(calls, digests, tail_repetitive),
-        *_labels(calls, labels_by_call),
+        *_repetition(calls, requests, tail_repetitive),
+        *_labels(calls, masks),
         RULES_VERSION,
     )
     return Derived(commands, row)
@@ -154,25 +155,26 @@ def _think(trajectory: Trajectory, calls: Sequence[ToolCall]) -> Row:
     return (True, facts.calls, facts.longest_run, facts.most_in_step, facts.hollow, facts.spam)
 
 
-def _repetition(calls: Sequence[ToolCall], digests: CallDigests, tail_repetitive: bool | None) -> Row:
-    errors = [call.is_error if call.exit_code is None else call.exit_code != 0 for call in calls]
-    facts = repetition_facts(digests.arguments, digests.outputs, errors)
+def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetitive: bool | None) -> Row:
+    facts = repetition_facts(requests, calls)
     if facts is None:
         return (None, None, None, tail_repetitive)
     return (facts.longest_run, facts.stuck, facts.stuck_openhands, tail_repetitive)
 
 
-def _labels(calls: Sequence[ToolCall], labels_by_call: Sequence[frozenset[str]]) -> Row:
-    counts = Counter(label for labels in labels_by_call for label in labels)
-    tests = executes = 0
+def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
+    tests = executes = suites = 0
     first_edit = last_edit = None
-    for i, labels in enumerate(labels_by_call, 1):
-        tests += not _TESTS.isdisjoint(labels)
-        executes += not (_EXECUTES - {"inline"} if "edit" in labels else _EXECUTES).isdisjoint(labels)
-        if "edit" in labels:
-            first_edit = first_edit or i
-            last_edit = i
-    observed = any(labels_by_call) or any(call.command is not None for call in calls)
-    any_test = tests > 0 if observed else None
-    suite = bool(counts["test:all"] or counts["test:part"]) if observed else None
-    return (*(counts[label] for label in LABELS), tests, executes, any_test, suite, first_edit, last_edit)
+    kinds = Counter(masks)
+    for mask, count in kinds.items():
+        tests += count if mask & _TEST_MASK else 0
+        suites += count if mask & _SUITE_MASK else 0
+        counted = _EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK
+        executes += count if mask & counted else 0
+    if any(mask & _EDIT_MASK for mask in kinds):
+        edits = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
+        first_edit, last_edit = edits[0], edits[-1]
+    counts = [sum([count for mask, count in kinds.items() if mask >> bit & 1]) for bit in range(len(LABELS))]
+    observed = any(masks) or any(call.command is not None for call in calls)
+    any_test, suite = (tests > 0, suites > 0) if observed else (None, None)
+    return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import zstandard
 
+from trajlab.records import ToolCall
+
 STUCK_RUN = 3
 """The same action three times in a row (SWE-Gym, arXiv:2412.21139)."""
 SAME_CALL_AND_RESULT = 4
@@ -32,39 +34,39 @@ class Repetition(msgspec.Struct, frozen=True):
     stuck_openhands: bool
 
 
-def repetition_facts(
-    calls: Sequence[str], results: Sequence[str | None], errors: Sequence[bool | None]
-) -> Repetition | None:
+def repetition_facts(requests: Sequence[int], calls: Sequence[ToolCall]) -> Repetition | None:
     """Runs and loops over the calls of a trajectory, in order.
 
     Args:
-        calls: Digest of each call's tool and normalised arguments.
-        results: Digest of what came back; ``None``: nothing, or not recorded.
-        errors: Whether the result was an error; ``None``: not recorded.
+        requests: Digest of each call's tool and arguments.
+        calls: The calls, with what came back.
 
     Returns:
         ``None`` where there are no calls.
     """
-    if not calls:
+    if not requests:
         return None
-    longest = run = same_result = same_error = 0
-    alternating = 0
+    longest = run = same_result = same_error = alternating = 0
     openhands = False
-    previous: str | None = None
-    for i, call in enumerate(calls):
-        again = call == previous
+    previous: int | None = None
+    before: int | None = None
+    for i, request in enumerate(requests):
+        output, again = calls[i].output, request == previous
         run = run + 1 if again else 1
-        known = results[i] is not None
-        same_result = same_result + 1 if again and known and results[i] == results[i - 1] else int(known)
-        same_error = (same_error + 1 if again else 1) if errors[i] else 0
-        swings = i >= 2 and call == calls[i - 2] and call != calls[i - 1]
-        alternating = alternating + 1 if swings else 2 if i and not again else 1
+        same_output = again and output is not None and output == calls[i - 1].output
+        same_result = same_result + 1 if same_output else int(output is not None)
+        same_error = (same_error + 1 if again else 1) if _failed(calls[i]) else 0
+        alternating = alternating + 1 if request == before and not again else 1 if again or not i else 2
         longest = max(longest, run)
         openhands = openhands or (
             same_result >= SAME_CALL_AND_RESULT or same_error >= SAME_CALL_AND_ERROR or alternating >= ALTERNATING
         )
-        previous = call
+        before, previous = previous, request
     return Repetition(longest, longest >= STUCK_RUN, openhands)
+
+
+def _failed(call: ToolCall) -> bool:
+    return call.exit_code != 0 if call.exit_code is not None else call.is_error is True
 
 
 def compression_ratio(text: str) -> float:

@@ -40,7 +40,7 @@ def _reconciled(facts: Facts) -> Gate:
         n=reading.reconcilable,
         limit=float(reading.reconcilable),
         direction="equal",
-        message=f"{reading.reconciled} of {reading.reconcilable} logs that state their steps agree with what was read",
+        message=f"{reading.reconciled} of {reading.reconcilable} logs that state their steps agree",
         severity="alarm",
     )
 

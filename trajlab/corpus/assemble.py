@@ -139,11 +139,21 @@ def _overlay(
 
 
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per trajectory at the most: of the nearest folder above it, else of the only attempt at its task."""
-    columns = ["root", "folder", "instance_id", "resolved", pl.col("source").alias("verdict_file")]
+    """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
+
+    Evaluation harnesses write beside the trajectories or into a tree of their own, so a verdict from elsewhere below
+    the root counts where its run is the same, or the root's only one, and this is the only attempt at the task.
+    """
+    columns = [
+        "root", "folder", "instance_id", "resolved",
+        pl.col("source").alias("verdict_file"), pl.col("run").alias("verdict_run"),
+    ]  # fmt: skip
     known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
     folder = pl.col("source").str.replace(r"/?[^/]*$", "")
-    here = trajectories.select("trajectory_id", "root", "task_id", "source", here=folder)
+    here = trajectories.select(
+        "trajectory_id", "run", "root", "task_id", "source",
+        here=folder, runs=pl.col("run").n_unique().over("root"),
+    )  # fmt: skip
     alone = here.join(
         known.filter(pl.col("instance_id").is_null()), left_on=["root", "here"], right_on=["root", "folder"]
     ).with_columns(depth=pl.lit(1_000_000))
@@ -155,11 +165,12 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         | pl.col("here").str.starts_with(pl.col("folder") + "/")
     )
     # A report in another folder does not say which of several attempts it judged.
-    alone_at_task = pl.col("trajectory_id").n_unique().over("root", "task_id") == 1
-    agreed = pl.col("resolved").n_unique().over("trajectory_id") == 1
+    alone_at_task = pl.col("trajectory_id").n_unique().over("root", "run", "task_id") == 1
+    same_run = (pl.col("verdict_run") == pl.col("run")) | (pl.col("runs") == 1)
+    agreed = same_run & alone_at_task & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
     by_task = by_task.with_columns(
         depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
-    ).filter(below | (alone_at_task & agreed))
+    ).filter(below | agreed)
     wanted = ["trajectory_id", "resolved", "verdict_file", "depth"]
     both = pl.concat([alone.select(wanted), by_task.select(wanted)])
     return (

@@ -12,7 +12,7 @@ from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import ASSEMBLED, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise
-from trajlab.schema import BEHAVIOUR, OVERLAY, TABLES, TRAJECTORIES
+from trajlab.schema import BEHAVIOUR, MESSAGES, OVERLAY, TABLES, TRAJECTORIES
 
 _LOGGED = {
     "logged_epoch": "epoch",
@@ -68,8 +68,13 @@ class Corpus:
 
     @property
     def messages(self) -> pl.LazyFrame:
-        """Messages."""
-        return self.table("messages")
+        """Messages in reading order: prompts, turns of the agent, and what tools returned."""
+        return messages_view(self.prompts, self.steps, self.tool_calls)
+
+    @property
+    def prompts(self) -> pl.LazyFrame:
+        """Messages that are neither the agent's nor a tool's."""
+        return self.table("prompts")
 
     @property
     def steps(self) -> pl.LazyFrame:
@@ -118,6 +123,8 @@ class Corpus:
 
     def table(self, name: str) -> pl.LazyFrame:
         """A table of the schema by name."""
+        if name == "messages":
+            return self.messages
         if TABLES[name].origin == "assembled":
             return self._assembled(name)
         return scan_parts(self.folder, self.manifest, name)
@@ -143,6 +150,26 @@ class Corpus:
     def text(self, trajectory_id: str) -> pl.DataFrame:
         """All texts of one trajectory: kind, number, text."""
         return self.texts.filter(pl.col("trajectory_id") == trajectory_id).drop("trajectory_id").collect()
+
+
+def messages_view(prompts: pl.LazyFrame, steps: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
+    """Messages from the tables that hold them: after the prompts before it, a turn, its results, what follows it."""
+    wanted = ["trajectory_id", "role", "step", "chars", "text_kind", "text_number", "order"]
+    said = prompts.with_columns(
+        step="after_step", text_kind=pl.lit("prompt"), text_number="prompt", order=pl.lit(2, pl.Int64)
+    )
+    turns = steps.with_columns(
+        role=pl.lit("assistant"), chars="text_chars", text_kind=pl.lit("turn"), text_number="step",
+        order=pl.lit(0, pl.Int64),
+    )  # fmt: skip
+    results = calls.filter(pl.col("output_chars").is_not_null()).with_columns(
+        role=pl.lit("tool"), chars="output_chars", text_kind=pl.lit("output"), text_number="call",
+        order=pl.lit(1, pl.Int64),
+    )  # fmt: skip
+    together = pl.concat([frame.select(wanted) for frame in (said, turns, results)])
+    ordered = together.sort("trajectory_id", pl.col("step").fill_null(0), "order", "text_number")
+    number = pl.int_range(pl.len(), dtype=pl.Int64).over("trajectory_id")
+    return ordered.with_columns(message=number).select(MESSAGES.names)
 
 
 def temporary_folder() -> Path:

@@ -12,7 +12,7 @@ import msgspec
 from trajlab.corpus.assemble import assemble, assembly_key
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
 from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
-from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, run_of, unit_key
+from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
 from trajlab.engines import Engine, choose_jobs, map_units
 from trajlab.errors import InfrastructureError, UsageError
 from trajlab.progress import progress
@@ -89,7 +89,17 @@ def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[S
     files = [file for file in found.files if own is None or not Path(file.path).resolve().is_relative_to(own)]
     if not files and not found.problems:
         raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
-    return files, found.problems
+    named = [file for file in files if _is_text(file.path)]
+    odd = [
+        (file.relpath, Problem("file_name", "the name is no valid UTF-8; rename the file to have it read"))
+        for file in files
+        if not _is_text(file.path)
+    ]
+    return named, [*found.problems, *odd]
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
 
 
 def _ingest(
@@ -126,6 +136,7 @@ def _claims(files: Sequence[SourceFile], before: Manifest | None, run: str | Non
             item = claim(file, run)
         item.run = run_of(file) if run is None else run
         claims.append(item)
+    place_claims(claims)
     return claims
 
 
@@ -205,7 +216,8 @@ def _holds(
     bundle: Bundle = item.bundle
     place = (bundle.file.root, bundle.file.relpath)
     now = current.get(place)
-    if now is None or (now.format, now.variant, now.run) != (bundle.format, bundle.variant, item.run):
+    said = (bundle.format, bundle.variant, item.run, item.place)
+    if now is None or (now.format, now.variant, now.run, now.place) != said:
         return False
     is_cut = now.sliceable and now.file.size > sizes.slice_from
     if bundle.end is None:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import gc
 import shutil
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from trajlab.corpus.rows import PartRows, Place, Row
+from trajlab.corpus.batches import TableRows
+from trajlab.corpus.rows import PartRows, Place
 from trajlab.formats import log_format
 from trajlab.records import Problem, Trajectory
-from trajlab.schema import PART_TABLES, TABLES
 from trajlab.sources.files import Bundle
 
 PARTS = "parts"
 SUMMARY = "unit.json"
-_ARROW = {table.name: table.arrow() for table in PART_TABLES}
 
 
 class UnitBundle(msgspec.Struct, frozen=True):
@@ -28,6 +25,10 @@ class UnitBundle(msgspec.Struct, frozen=True):
 
     bundle: Bundle
     run: str
+    place: str
+    """Path that identifies its trajectories."""
+    attempt: int | None = None
+    """Number of the attempt, where a folder is named for it."""
     forced_run: bool = False
     """The user named the run: the log's own name is not asked."""
 
@@ -72,51 +73,21 @@ class _Writers:
         self._folder = folder
         self._open: dict[str, pq.ParquetWriter] = {}
 
-    def write(self, name: str, rows: list[Row]) -> None:
-        if not rows:
+    def write(self, rows: TableRows) -> None:
+        table = rows.take()
+        if table is None:
             return
-        schema = _ARROW[name]
-        writer = self._open.get(name)
+        writer = self._open.get(rows.name)
         if writer is None:
-            path = self._folder / f"{name}.parquet"
-            writer = self._open[name] = pq.ParquetWriter(
-                path, schema, compression="zstd", compression_level=1, store_schema=False
+            path = self._folder / f"{rows.name}.parquet"
+            writer = self._open[rows.name] = pq.ParquetWriter(
+                path, table.schema, compression="zstd", compression_level=1, store_schema=False
             )
-        writer.write_table(_arrow_table(name, rows, schema))
+        writer.write_table(table)
 
     def close(self) -> None:
         for writer in self._open.values():
             writer.close()
-
-
-def _arrow_table(name: str, rows: list[Row], schema: pa.Schema) -> pa.Table:
-    columns = list(zip(*rows, strict=True))
-    try:
-        return pa.Table.from_arrays(
-            [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-        )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError):
-        kinds = [column.kind for column in TABLES[name].columns]
-        cleaned = [[_fit(value, kind) for value in column] for column, kind in zip(columns, kinds, strict=True)]
-        return pa.Table.from_arrays(
-            [pa.array(column, field.type) for column, field in zip(cleaned, schema, strict=True)], schema=schema
-        )
-
-
-def _fit(value: Any, kind: str) -> Any:
-    """A foreign value that the column's type cannot hold: text without lone surrogates, numbers in range."""
-    if value is None:
-        return None
-    if kind == "str":
-        return str(value).encode("utf-8", "replace").decode("utf-8")
-    if kind == "bool":
-        return value if isinstance(value, bool) else None
-    try:
-        if kind == "float":
-            return float(value)
-        return int(value) if -(2**63) <= int(value) < 2**63 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def slice_digest(unit: Unit) -> str | None:
@@ -152,12 +123,12 @@ def read_unit(task: UnitTask) -> UnitSummary:
     gc.disable()  # records are trees without cycles: the collector only costs time here
     try:
         for item in unit.bundles:
-            before, problems = rows.trajectories, len(rows.rows["problems"])
+            before, problems = rows.trajectories, rows.problems
             _read_bundle(item, rows)
             summary.trajectories.append(rows.trajectories - before)
-            summary.problems.append(len(rows.rows["problems"]) - problems)
-        for name, waiting in rows.rows.items():
-            writers.write(name, waiting)
+            summary.problems.append(rows.problems - problems)
+        for table in rows.tables.values():
+            writers.write(table)
     finally:
         writers.close()
         if collecting:
@@ -171,7 +142,7 @@ def read_unit(task: UnitTask) -> UnitSummary:
 
 def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
     bundle = item.bundle
-    place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath)
+    place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath, item.place)
     seen: dict[str, int] = {}
     by_line = bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
     try:
@@ -180,6 +151,8 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
                 rows.add_problem(place, record)
                 continue
             own = place
+            if record.attempt is None:
+                record.attempt = item.attempt
             if record.run and not item.forced_run:
                 own = msgspec.structs.replace(place, run=record.run)
             rows.add(own, _key(record, seen, by_line=by_line), record)

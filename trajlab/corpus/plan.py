@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -35,6 +37,17 @@ _DUMP_FOLDERS = frozenset(
         "validation_data", "dumps", "logs", "trajectories", "trajs", "completions", "generations",
     }
 )  # fmt: skip
+# Files that stand in a folder named for their task.
+_IN_OWN_FOLDER = frozenset({"report.json", "trajectory.json", "result.json"})
+_ATTEMPT = re.compile(r"(?:attempt|trial|sample|repeat)[-_]?(\d{1,6})")
+
+
+def attempt_of(relpath: str) -> int | None:
+    """Number of the attempt, where a folder is named for it (``attempt_2``)."""
+    for folder in reversed(PurePosixPath(relpath).parts[:-1]):
+        if found := _ATTEMPT.fullmatch(folder.lower()):
+            return int(found[1])
+    return None
 
 
 class Claim(msgspec.Struct):
@@ -47,6 +60,8 @@ class Claim(msgspec.Struct):
     format: str | None = None
     variant: str | None = None
     sliceable: bool = False
+    place: str = ""
+    """Path that identifies its trajectories: below the root, with the root's name where two roots share it."""
     problem: Problem | None = None
 
 
@@ -80,12 +95,24 @@ def run_of(file: SourceFile) -> str:
     """The first folder below the root that is neither the trajectory's own nor a kind of dump, else the root's name."""
     path = PurePosixPath(file.relpath)
     folders = list(path.parts[:-1])
-    own = ("report.json", "trajectory.json", "result.json")
-    if folders and (path.name.startswith(folders[-1]) or path.name in own):
+    if folders and (path.name.startswith(folders[-1]) or path.name in _IN_OWN_FOLDER):
         folders.pop()
-    while folders and folders[-1].lower() in _DUMP_FOLDERS:
+    while folders and (folders[-1].lower() in _DUMP_FOLDERS or _ATTEMPT.fullmatch(folders[-1].lower())):
         folders.pop()
     return folders[0] if folders else Path(file.root).name or "run"
+
+
+def place_claims(claims: Sequence[Claim]) -> None:
+    """Give every claim its identifying path; files of several roots that share run and path get the root's name too."""
+    shared = Counter((item.run, item.file.relpath) for item in claims)
+    for item in claims:
+        item.place = item.file.relpath
+        if shared[item.run, item.file.relpath] > 1:
+            item.place = f"{Path(item.file.root).name}/{item.file.relpath}"
+    again = Counter((item.run, item.place) for item in claims)
+    for item in claims:
+        if again[item.run, item.place] > 1:
+            item.place = f"{item.file.root}/{item.file.relpath}"
 
 
 def pack(
@@ -129,7 +156,7 @@ def pack(
 
 def _bundle(item: Claim, forced_run: bool, start: int = 0, end: int | None = None) -> UnitBundle:
     bundle = Bundle(item.format or "", item.variant or "", (item.file,), start, end)
-    return UnitBundle(bundle, item.run, forced_run)
+    return UnitBundle(bundle, item.run, item.place or item.file.relpath, attempt_of(item.file.relpath), forced_run)
 
 
 def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:
@@ -139,7 +166,7 @@ def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:
 def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
     """Digest of all that a unit's part depends on: files, readers, rules and options."""
     facts = [
-        (b.run, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
+        (b.run, b.place, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
          [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
         for b in bundles
     ]  # fmt: skip

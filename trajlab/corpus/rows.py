@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 import xxhash
 
-from trajlab.behavior.derive import CallDigests, derive
+from trajlab.behavior.derive import derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
-from trajlab.records import Problem, Step, ToolCall, Trajectory
+from trajlab.corpus.batches import TableRows
+from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
 Row = tuple[Any, ...]
+
+TEXTS_WAITING = 8 << 20
+"""Characters of text held before they are written."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -35,6 +40,8 @@ class Place(msgspec.Struct, frozen=True):
     format: str
     root: str
     relpath: str
+    identity: str
+    """Path that identifies the trajectories; mostly the path below the root."""
 
 
 class PartRows:
@@ -42,157 +49,153 @@ class PartRows:
 
     Args:
         keep_texts: Whether to keep the long texts.
-        flush: Called with the table's name and its rows whenever the texts waiting grow large.
+        flush: Called with the texts whenever those waiting grow large.
     """
 
-    def __init__(self, *, keep_texts: bool, flush: Callable[[str, list[Row]], None]) -> None:
-        self.rows: dict[str, list[Row]] = {table.name: [] for table in PART_TABLES}
+    def __init__(self, *, keep_texts: bool, flush: Callable[[TableRows], None]) -> None:
+        self.tables = {table.name: TableRows(table.name) for table in PART_TABLES}
         self.trajectories = 0
+        self.problems = 0
         self._keep_texts = keep_texts
         self._flush = flush
         self._text_chars = 0
         self._settings: set[Row] = set()
+        self._of_trajectory = [table for table in self.tables.values() if table.of_trajectory]
 
     def add_problem(self, place: Place, problem: Problem, trajectory_id: str | None = None) -> None:
         """One thing not read, cleaned or not reconciled."""
-        self.rows["problems"].append(
-            (
-                place.run,
-                place.relpath,
-                problem.line,
-                problem.offset,
-                trajectory_id,
-                problem.code,
-                problem.message,
-            )
+        self.problems += 1
+        self.tables["problems"].rows.append(
+            (place.run, place.relpath, problem.line, problem.offset, trajectory_id, problem.code, problem.message)
         )
 
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
-        trajectory_id = identity(place.run, place.format, place.relpath, key)
-        digests = self._add_calls(trajectory_id, trajectory.steps)
-        text_digest, agent_chars, reasoning_chars = self._add_turns(trajectory_id, trajectory)
+        trajectory_id = identity(place.run, place.format, place.identity, key)
+        requests = self._add_calls(trajectory.steps)
+        agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
+        self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
-        content = digest("".join([text_digest, *digests.arguments, *(o or "-" for o in digests.outputs)]))
-        self.rows["trajectories"].append(
-            _trajectory_row(trajectory_id, place, trajectory, (agent_chars, reasoning_chars, repetitive, content))
-        )
-        derived = derive(
-            trajectory,
-            digests,
-            agent_chars=agent_chars + (reasoning_chars or 0),
-            tail_repetitive=repetitive,
-        )
-        self.rows["commands"].extend([(trajectory_id, *row) for row in derived.commands])
-        self.rows["behaviour"].append((trajectory_id, *derived.behaviour))
+        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory))
+        self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
+        written = agent_chars + (reasoning_chars or 0)
+        derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
+        self.tables["commands"].rows.extend(derived.commands)
+        self.tables["behaviour"].rows.append(derived.behaviour)
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
+        for table in self._of_trajectory:
+            table.mark(trajectory_id)
+        if self._text_chars > TEXTS_WAITING:
+            self._flush(self.tables["texts"])
+            self._text_chars = 0
         return trajectory_id
 
     def _add_small(self, trajectory_id: str, place: Place, trajectory: Trajectory) -> None:
-        self.rows["rewards"].extend(
-            (trajectory_id, part.name, part.value, part.weight, part.applied_step) for part in trajectory.rewards
+        self.tables["rewards"].rows.extend(
+            [(part.name, part.value, part.weight, part.applied_step) for part in trajectory.rewards]
         )
         for setting in trajectory.settings:
             row = (place.run, place.relpath, setting.name, setting.configured, setting.applied)
             seen = (place.run, *row[2:])
             if seen not in self._settings:
                 self._settings.add(seen)
-                self.rows["run_config"].append(row)
+                self.tables["run_config"].rows.append(row)
         for problem in trajectory.problems:
             self.add_problem(place, problem, trajectory_id)
         steps = len(trajectory.steps)
         if trajectory.logged_steps is not None and trajectory.logged_steps != steps:
             message = f"the log states {trajectory.logged_steps} steps, {steps} were read"
             self.add_problem(place, Problem("not_reconciled", message, trajectory.line), trajectory_id)
+        if self._keep_texts and trajectory.submission:
+            self._text("submission", 0, trajectory.submission)
 
-    def _add_calls(self, trajectory_id: str, steps: Iterable[Step]) -> CallDigests:
-        digests = CallDigests([], [])
-        rows = self.rows["tool_calls"]
+    def _add_calls(self, steps: Iterable[Step]) -> list[int]:
+        """Rows of the calls; returns the digests of the agent's own, in order."""
+        requests: list[int] = []
+        add = self.tables["tool_calls"].rows.append
         number = 0
         for step_number, step in enumerate(steps, 1):
             for call in step.calls:
                 number += 1
-                arguments = _arguments_text(call)
-                arguments_digest = digest(f"{call.tool}\0{' '.join(arguments.split())}")
-                output_digest = None if call.output is None else digest(call.output)
+                command, output = call.command, call.output
+                arguments = command if command is not None else _arguments_text(call)
+                request = _request_digest(call.tool, arguments)
                 if call.requestor == "agent":
-                    digests.arguments.append(arguments_digest)
-                    digests.outputs.append(output_digest)
-                rows.append(
-                    (
-                        trajectory_id,
-                        number,
-                        step_number,
-                        call.tool,
-                        call.call_id,
-                        call.command,
-                        len(arguments) or None,
-                        arguments_digest,
-                        None if call.output is None else len(call.output),
-                        output_digest,
-                        call.exit_code,
-                        call.is_error,
-                        call.executed,
-                        call.invalid,
-                        call.requestor,
-                        call.seconds,
-                    )
-                )
+                    requests.append(request)
+                row = (
+                    number, step_number, call.tool, call.call_id, command, len(arguments) or None, request,
+                    None if output is None else len(output), call.exit_code, call.is_error, call.executed,
+                    call.invalid, call.requestor, call.seconds,
+                )  # fmt: skip
+                add(row)
                 if self._keep_texts:
-                    if call.command is None and arguments:
-                        self._text(trajectory_id, "arguments", number, arguments)
-                    if call.output:
-                        self._text(trajectory_id, "output", number, call.output)
-        return digests
+                    if command is None and arguments:
+                        self._text("arguments", number, arguments)
+                    if output:
+                        self._text("output", number, output)
+        return requests
 
-    def _add_turns(self, trajectory_id: str, trajectory: Trajectory) -> tuple[str, int, int | None]:
-        """Message and step rows; returns a digest of the texts, and the characters the agent wrote."""
-        waiting = iter(trajectory.messages)
-        message = next(waiting, None)
-        rows = self.rows["messages"]
-        step_rows = self.rows["steps"]
-        hasher = xxhash.xxh3_64()
-        number = agent_chars = 0
+    def _add_steps(self, steps: Iterable[Step]) -> tuple[int, int | None]:
+        """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
+        agent_chars = 0
         reasoning_chars: int | None = None
-        steps = trajectory.steps
-        for step_number in range(len(steps) + 1):
-            if step_number:
-                step = steps[step_number - 1]
-                reasoning = None if step.reasoning is None else len(step.reasoning)
-                agent_chars += len(step.text)
-                reasoning_chars = reasoning_chars if reasoning is None else (reasoning_chars or 0) + reasoning
-                hasher.update(step.text.encode("utf-8", "replace"))
-                rows.append((trajectory_id, number, "assistant", step_number, len(step.text)))
-                if self._keep_texts:
-                    if step.text:
-                        self._text(trajectory_id, "message", number, step.text)
-                    if step.reasoning:
-                        self._text(trajectory_id, "reasoning", step_number, step.reasoning)
-                number += 1
-                step_rows.append(_step_row(trajectory_id, step_number, step, reasoning))
-                for call in step.calls:
-                    if call.output is not None:
-                        rows.append((trajectory_id, number, "tool", step_number, len(call.output)))
-                        number += 1
-            while message is not None and (message.after_step or 0) <= step_number:
-                rows.append((trajectory_id, number, message.role, step_number or None, len(message.text)))
-                hasher.update(message.text.encode("utf-8", "replace"))
-                if self._keep_texts and message.text:
-                    self._text(trajectory_id, "message", number, message.text)
-                number += 1
-                message = next(waiting, None)
-        if self._keep_texts and trajectory.submission:
-            self._text(trajectory_id, "submission", 0, trajectory.submission)
-        return hasher.hexdigest(), agent_chars, reasoning_chars
+        add = self.tables["steps"].rows.append
+        for number, step in enumerate(steps, 1):
+            chars = len(step.text)
+            agent_chars += chars
+            reasoning = None
+            if step.reasoning is not None:
+                reasoning = len(step.reasoning)
+                reasoning_chars = (reasoning_chars or 0) + reasoning
+            row = (
+                number, len(step.calls), chars, reasoning, step.invalid_action, step.finish_reason, step.prompt_tokens,
+                step.completion_tokens, step.cost, step.timestamp,
+            )  # fmt: skip
+            add(row)
+            if self._keep_texts:
+                if chars:
+                    self._text("turn", number, step.text)
+                if step.reasoning:
+                    self._text("reasoning", number, step.reasoning)
+        return agent_chars, reasoning_chars
 
-    def _text(self, trajectory_id: str, kind: str, number: int, text: str) -> None:
-        self.rows["texts"].append((trajectory_id, kind, number, text))
+    def _add_prompts(self, messages: Iterable[Message]) -> None:
+        add = self.tables["prompts"].rows.append
+        for number, message in enumerate(messages):
+            add((number, message.role, message.after_step, len(message.text)))
+            if self._keep_texts and message.text:
+                self._text("prompt", number, message.text)
+
+    def _text(self, kind: str, number: int, text: str) -> None:
+        self.tables["texts"].rows.append((kind, number, text))
         self._text_chars += len(text)
-        if self._text_chars > 8 << 20:
-            self._flush("texts", self.rows["texts"])
-            self.rows["texts"] = []
-            self._text_chars = 0
+
+
+@lru_cache(maxsize=1024)
+def _tool_seed(tool: str | None) -> int:
+    return xxhash.xxh3_64_intdigest((tool or "").encode("utf-8", "replace"))
+
+
+def _request_digest(tool: str | None, arguments: str) -> int:
+    """Digest of a tool and its arguments, 63 bits: equal for the same request."""
+    data = arguments.strip().encode("utf-8", "replace")
+    return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
+
+
+def _content_digest(trajectory: Trajectory) -> str:
+    """Digest of all that was said: prompts, turns, requests and results."""
+    hasher = xxhash.xxh3_64()
+    for message in trajectory.messages:
+        hasher.update(message.text.encode("utf-8", "replace"))
+    for step in trajectory.steps:
+        hasher.update(step.text.encode("utf-8", "replace"))
+        for call in step.calls:
+            if call.output:
+                hasher.update(call.output.encode("utf-8", "replace"))
+            if call.command:
+                hasher.update(call.command.encode("utf-8", "replace"))
+    return str(hasher.hexdigest())
 
 
 def _arguments_text(call: ToolCall) -> str:
@@ -217,25 +220,8 @@ def _tail(steps: list[Step]) -> str:
     return "\n".join(reversed(pieces))
 
 
-def _step_row(trajectory_id: str, number: int, step: Step, reasoning: int | None) -> Row:
+def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
     return (
-        trajectory_id,
-        number,
-        len(step.calls),
-        len(step.text),
-        reasoning,
-        step.invalid_action,
-        step.finish_reason,
-        step.prompt_tokens,
-        step.completion_tokens,
-        step.cost,
-        step.timestamp,
-    )
-
-
-def _trajectory_row(trajectory_id: str, place: Place, t: Trajectory, computed: Row) -> Row:
-    return (
-        trajectory_id,
         place.run,
         place.format,
         t.variant,

@@ -24,6 +24,7 @@ _RESULT_PREFIXES = (
     "<tool_response>",
     "<function_results>",
 )
+_decode = msgspec.json.Decoder().decode
 _EXIT_CODE = re.compile(r"exit code:? (-?\d{1,5})\b", re.IGNORECASE)
 
 
@@ -105,7 +106,7 @@ class Conversation:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.steps: list[Step] = []
-        self._open: list[ToolCall] = []
+        self._open: dict[int, ToolCall] = {}
         self._by_id: dict[str, ToolCall] = {}
         self._item_step = False
 
@@ -114,11 +115,20 @@ class Conversation:
         for message in messages:
             self._take(message)
         last = self.steps[-1].calls if self.steps else []
-        for call in self._open:
+        for call in self._open.values():
             call.executed = None if any(call is other for other in last) else False
 
     def _take(self, message: ChatMessage) -> None:
         kind = message.type
+        if kind is None and message.content.__class__ is str:
+            # What nearly all messages are: a role and a text, with or without tool calls.
+            role = message.role
+            if role == "tool" and message.tool_call_id in self._by_id:
+                self._answer(message.tool_call_id, message.content)
+                return
+            if role == "assistant" and message.tool_calls and message.reasoning is None:
+                self._plain_turn(message)
+                return
         if kind in _CALL_ITEMS or kind == "reasoning":
             self._item(message)
             return
@@ -128,13 +138,34 @@ class Conversation:
         role = message.role or message.sender or "user"
         if role in AGENT_ROLES:
             self._agent(message, merge=kind == "message")
+            self._item_step = self._item_step or message.sender is not None
         elif role in TOOL_ROLES:
-            call_id = message.tool_call_id or (message.tool_call_ids or [None])[0]
+            call_id = message.tool_call_id or next(iter(message.tool_call_ids or ()), None)
             self._result(plain_text(_content(message)), call_id, name=message.name)
         elif role == "function_call":
             self._sharegpt_call(message.value or "")
         else:
             self._other(_ROLES.get(role, role), message)
+
+    def _plain_turn(self, message: ChatMessage) -> None:
+        step = Step(message.content, message.reasoning_content)  # type: ignore[arg-type]
+        self.steps.append(step)
+        self._item_step = False
+        for native in message.tool_calls or ():
+            function = native.function
+            if function is None:
+                self._call(step, native.name, native.args or native.arguments, native.id)
+            else:
+                self._call(step, function.name, function.arguments, native.id)
+
+    def _answer(self, call_id: str, text: str) -> None:
+        """The result of a call that is known by its id and not answered yet."""
+        call = self._by_id.pop(call_id)
+        self._item_step = False
+        self._open.pop(id(call), None)
+        call.output, call.executed = text, True
+        if call.command is not None:
+            call.exit_code = _exit_code(text)
 
     def _step(self, *, merge: bool) -> Step:
         """The turn an agent's message belongs to; Responses items between two answers are one turn."""
@@ -154,7 +185,6 @@ class Conversation:
 
     def _agent(self, message: ChatMessage, *, merge: bool) -> None:
         step = self._step(merge=merge)
-        self._item_step = merge or message.sender is not None
         content = _content(message)
         reasoning = message.reasoning_content or message.reasoning
         if isinstance(content, str):
@@ -189,26 +219,23 @@ class Conversation:
         return "\n".join(texts), "\n".join(thoughts) if thoughts else None
 
     def _call(self, step: Step, tool: str | None, arguments: Any, call_id: str | None) -> None:
-        parsed = arguments
-        invalid = None
-        if isinstance(arguments, str):
+        known, invalid = arguments, None
+        if arguments.__class__ is str:
             try:
-                parsed = msgspec.json.decode(arguments)
+                known = _decode(arguments)
             except (msgspec.DecodeError, UnicodeEncodeError):
-                parsed, invalid = None, "unparsable"
-        known = parsed if isinstance(parsed, dict) else None
-        command = shell_text(tool, known) if tool and known is not None else None
-        kept = known if isinstance(arguments, dict) else arguments
-        self._add(step, ToolCall(tool, kept, command=command, call_id=call_id, invalid=invalid))
+                known, invalid = None, "unparsable"
+        command = shell_text(tool, known) if tool and known.__class__ is dict else None
+        self._add(step, ToolCall(tool, arguments, command, call_id, invalid=invalid))
 
     def _add(self, step: Step, call: ToolCall) -> None:
         step.calls.append(call)
-        self._open.append(call)
+        self._open[id(call)] = call
         if call.call_id is not None:
             self._by_id[call.call_id] = call
 
     def _sharegpt_call(self, value: str) -> None:
-        step = self._step(merge=True)  # the words before a call are an item of their own
+        step = self._step(merge=True)
         try:
             call = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError):
@@ -220,19 +247,17 @@ class Conversation:
 
     def _result(self, text: str, call_id: str | None, *, name: str | None = None, error: bool | None = None) -> None:
         self._item_step = False
-        call = self._by_id.get(call_id) if call_id is not None else None
-        if call is None or call.output is not None:
-            same = (c for c in self._open if name is None or c.tool == name)
-            call = next(same, self._open[0] if self._open else None)
+        call = self._by_id.pop(call_id, None) if call_id is not None else None
+        if call is None:
+            waiting = self._open.values()
+            call = next((c for c in waiting if name is None or c.tool == name), next(iter(waiting), None))
         if call is None:
             self.messages.append(Message("tool", text, len(self.steps) or None))
             return
-        if call in self._open:
-            self._open = [other for other in self._open if other is not call]
+        self._open.pop(id(call), None)
         call.output, call.executed, call.is_error = text, True, error
-        found = _EXIT_CODE.search(text[-300:]) if call.command is not None else None
-        if found:
-            call.exit_code = int(found[1])
+        if call.command is not None:
+            call.exit_code = _exit_code(text)
 
     def _other(self, role: str, message: ChatMessage) -> None:
         content = _content(message)
@@ -249,6 +274,15 @@ class Conversation:
             self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
             return
         self.messages.append(Message(role, text, len(self.steps) or None))
+
+
+def _exit_code(text: str) -> int | None:
+    """The exit code some scaffolds write at the end of what came back."""
+    tail = text[-300:]
+    if "exit code" not in tail and "Exit" not in tail:
+        return None
+    found = _EXIT_CODE.search(tail)
+    return int(found[1]) if found else None
 
 
 def _content(message: ChatMessage) -> str | list[Block] | None:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
+import xxhash
 
 from trajlab.behavior.termination import classify_generic
 from trajlab.formats import Variant
@@ -240,9 +241,17 @@ def _one_row(
     trajectory = _trajectory(row, bundle)
     trajectory.ordinal, trajectory.line, trajectory.native_id = ordinal, number, native_id
     trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
+    if trajectory.task_id is None:
+        trajectory.task_id = _prompt_digest(conversation)
     if fixes:
         trajectory.problems.append(Problem("cleaned", ", ".join(fixes), number))
     yield trajectory
+
+
+def _prompt_digest(conversation: Conversation) -> str | None:
+    """Equal prompts are one task, where no column names it."""
+    prompt = "\0".join(m.text for m in conversation.messages if m.role == "user" and m.after_step is None)
+    return f"prompt:{xxhash.xxh3_64_hexdigest(prompt.encode('utf-8', 'replace'))}" if prompt else None
 
 
 def _messages(row: Row) -> list[ChatMessage] | None:

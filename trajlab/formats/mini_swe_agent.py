@@ -51,17 +51,23 @@ _CARRIES = frozenset(
     ]
 )
 
+_CARRIES_OLD = frozenset(
+    {
+        "native_id",
+        "task_id",
+        "agent",
+        "logged_termination",
+        "stop_reason",
+        "logged_steps",
+        "cost",
+        "tools_offered",
+        "submission_chars",
+    }
+)
+
 VARIANTS = {
     "list": Variant("bare list of messages (before August 2025)", frozenset({"task_id", "agent", "tools_offered"})),
-    "info": Variant(
-        "`info` and `messages` without a format name (before August 2025)",
-        frozenset(
-            [
-                "native_id", "task_id", "agent", "logged_termination", "stop_reason", "logged_steps", "cost",
-                "tools_offered", "submission_chars",
-            ]
-        ),
-    ),
+    "0": Variant("`info`, `messages`, no format key, releases 1.0 to 1.4", _CARRIES_OLD),
     "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES),
     "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES | {"seconds", "started_at"}),
 }
@@ -83,11 +89,10 @@ def recognise(probe: Probe) -> str | None:
         found = _TAIL.search(probe.tail)
         if found:
             return found[1].decode() if found[1].decode() in VARIANTS else None
-        ends = probe.head + probe.tail
-        if b'"trajectory_format"' not in ends and b'"model_stats"' not in ends and not probe.compression:
+        if not any(name in probe.head + probe.tail for name in (b'"trajectory_format"', b'"exit_status"')):
             return None
         if "trajectory_format" not in probe.keys:
-            return "info" if _is_nameless(probe) else None
+            return "0" if _is_unnamed(probe) else None
         version = str(_format_key(probe)).removeprefix("mini-swe-agent-")
         return version if version in VARIANTS else None
     if probe.shape == "list" and _is_bare_list(probe.records):
@@ -95,14 +100,13 @@ def recognise(probe: Probe) -> str | None:
     return None
 
 
-def _is_nameless(probe: Probe) -> bool:
-    """What ``save_traj`` wrote before it named its format: three keys at most, and the counts of model calls."""
+def _is_unnamed(probe: Probe) -> bool:
+    """The layout before the format had a name."""
     if not {"info", "messages"} <= probe.keys <= {"info", "messages", "instance_id"}:
         return False
     document = probe.records[0] if probe.records else None
     info = document.get("info") if isinstance(document, dict) else None
-    stats = info.get("model_stats") if isinstance(info, dict) else None
-    return isinstance(stats, dict) and {"api_calls", "instance_cost"} <= stats.keys()
+    return isinstance(info, dict) and {"exit_status", "model_stats"} <= set(info)
 
 
 def _format_key(probe: Probe) -> object:

@@ -60,7 +60,7 @@ _NOT_COMPONENTS = frozenset(
 """Extras that are no component: ``reward`` is the total once more, the others keep books."""
 _NOT_COMPONENT_SUFFIXES = ("_id", "_index", "_idx", "_step", "_steps", "_turns", "_length", "_tokens")
 _COMPONENT_WORDS = re.compile(r"acc|reward|score|format|bonus|penalt|correct|success")
-"""Names under which text is taken for a number: 0.8 and later write numpy scalars as text, ``pred`` is text."""
+"""Under these names text may be a number: 0.8 and later write numpy scalars as text, but ``pred`` is text."""
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
 _VALIDATION_WORDS = frozenset({"val", "validation", "eval", "evaluation"})
 _TRAIN_WORDS = frozenset({"train", "training", "rollout", "rollouts"})

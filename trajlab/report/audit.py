@@ -107,7 +107,7 @@ def check_parameters(parameters: dict[str, object]) -> None:
     """
     import nbformat
 
-    notebook = nbformat.read(find_notebook(NOTEBOOK), as_version=4)
+    notebook = nbformat.reads(find_notebook(NOTEBOOK).read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
     known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
     coerce(known, parameters)
 

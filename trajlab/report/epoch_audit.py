@@ -91,8 +91,8 @@ class EpochAudit:
         """A simple random sample: the same frame, n and seed give the same trajectories."""
         frame = self.frame.sort("trajectory_id")
         size = min(n, frame.height)
-        chosen = np.sort(np.random.default_rng(seed).choice(frame.height, size, replace=False)) if size else []
-        rows = frame[np.asarray(chosen, dtype=np.int64)].iter_rows(named=True)
+        chosen = np.sort(np.random.default_rng(seed).permutation(frame.height)[:size])
+        rows = frame[chosen].iter_rows(named=True)
         probability = size / frame.height if frame.height else None
         return [
             Sampled(

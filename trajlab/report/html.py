@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
 from trajlab.errors import NotebookError
@@ -18,11 +19,13 @@ from trajlab.report.text import Html, escape, join
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+EMPTY = Html("")
 _TEMPLATE = Path(__file__).with_name("template")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'"
 _SHOWN = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]
 _STREAM_LIMIT = 20_000
-_ANSI = re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")
+_MARKER = "papermill-error-cell-tag"
+"""Tag of the cells papermill adds to shout about an error that the page states by itself."""
 
 RUN_TONES = {
     "passed": "ok",
@@ -76,9 +79,10 @@ def page(
     body: Html,
     *,
     header: Html,
-    footer: Html | str = "",
+    footer: Html = EMPTY,
     contents: Mapping[str, str] | None = None,
     language: str = "en",
+    wide: bool = False,
 ) -> str:
     """A whole page around safe parts.
 
@@ -89,42 +93,23 @@ def page(
         footer: What stands below it.
         contents: Heading by anchor, for the table of contents; none for fewer than three.
         language: Language of the page.
+        wide: More room, for a page that is one table.
     """
-    style = (_TEMPLATE / "style.css").read_text(encoding="utf-8")
-    entries = contents or {}
-    nav, wide = "", ""
-    if len(entries) >= 3:
-        items = "".join(
-            f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
-        )
-        nav, wide = f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>', " with-toc"
-    return f"""<!DOCTYPE html>
-<html lang="{escape(language)}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header class="top{wide}">
-{header}
-</header>
-<div class="page{wide}">
-{nav}
-<main>
-{body}
-</main>
-</div>
-<footer class="bottom{wide}">
-{escape(footer)}
-</footer>
-</body>
-</html>
-"""
+    entries = contents if contents is not None and len(contents) >= 3 else {}
+    items = "".join(
+        f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
+    )
+    shell = Template((_TEMPLATE / "page.html").read_text(encoding="utf-8"))
+    return shell.substitute(
+        language=escape(language),
+        title=escape(title),
+        style=(_TEMPLATE / "style.css").read_text(encoding="utf-8"),
+        layout=" with-toc" if entries else " wide" if wide else "",
+        header=header,
+        contents=f'<nav class="toc" aria-label="Contents"><ol>{items}</ol></nav>' if entries else "",
+        body=body,
+        footer=footer,
+    )
 
 
 class Inspection(HTMLParser):
@@ -209,7 +194,7 @@ def _chosen(data: Mapping[str, object]) -> str:
 
 
 def _shown(text: str) -> Html:
-    return excerpt(_ANSI.sub("", text).rstrip(), _STREAM_LIMIT)
+    return excerpt(text.rstrip(), _STREAM_LIMIT)
 
 
 def _prepared(notebook: NotebookNode) -> NotebookNode:
@@ -218,7 +203,9 @@ def _prepared(notebook: NotebookNode) -> NotebookNode:
     copy.metadata = type(notebook)(
         {key: value for key, value in notebook.metadata.items() if key != "widgets"}
     )
-    copy.cells = [type(notebook)(cell) for cell in notebook.cells]
+    copy.cells = [
+        type(notebook)(cell) for cell in notebook.cells if _MARKER not in cell.metadata.get("tags", [])
+    ]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
             first, _, rest = cell.source.lstrip().partition("\n")

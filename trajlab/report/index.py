@@ -36,7 +36,7 @@ def rebuild_index(out: Path | str) -> Path:
     runs = sorted(list_runs(out), key=_newest_first, reverse=True)
     lines = [msgspec.json.encode(run.record, order="deterministic") for run in runs if run.record]
     write_atomically(out / RUNS_FILE, b"".join(line + b"\n" for line in lines))
-    content = page("Runs", _body(out, runs), header=_header(runs))
+    content = page("Runs", _body(out, runs), header=_header(runs), wide=True)
     write_atomically(out / INDEX_FILE, content.encode("utf-8"))
     return out / INDEX_FILE
 
@@ -98,7 +98,7 @@ def _row(out: Path, run: Listed) -> dict[str, object]:
         "why": record.message or "; ".join(record.warned_gates),
         "findings": ", ".join(findings) or (None if record.trajectories is None else "none"),
         "trajectories": record.trajectories,
-        "started": record.started.replace("T", " ").removesuffix("Z"),
+        "started": Html(f"<time>{escape(record.started[:16].replace('T', ' '))}</time>"),
     }
 
 

@@ -53,9 +53,11 @@ def kernel_environment(folder: Path) -> dict[str, str]:
 def kernel_config(folder: Path) -> Config:
     """Configuration of papermill's notebook client for such a kernel.
 
-    Encryption ``auto`` also silences ipykernel's warning about plain TCP (ipython/ipykernel#1515).
+    Encryption ``auto`` also silences ipykernel's warning about plain TCP (ipython/ipykernel#1515). A
+    kernel often does not hear the request to shut down; what it had to write is written, so waiting is idle.
     """
     config = Config()
     config.KernelManager.transport_encryption = "auto"
+    config.KernelManager.shutdown_wait_time = 1.0
     config.ThisPythonKernelManager.environment = kernel_environment(folder)
     return config

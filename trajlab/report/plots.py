@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trajlab.report.svg import BACKGROUND, INK, LINE, MUTED, SERIES, drawing, inline, label
 from trajlab.report.tables import EstimateLike, counted, interval, is_share, number
 from trajlab.report.text import Html
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 WIDTH = 960
 """Width of a figure in CSS pixels."""
+
+_PANEL_HEIGHT = 178
 
 Estimates = Sequence[EstimateLike | None]
 
@@ -91,9 +95,8 @@ def small_multiples(
         alt: What the figure shows; by default first and last value of each measure.
     """
     rows = max(1, -(-len(series) // columns))
-    with drawing(WIDTH, 178 * rows) as figure:
-        figure.get_layout_engine().set(h_pad=8 / 72, w_pad=6 / 72)  # type: ignore[union-attr, call-arg]
-        grid = figure.subplots(rows, columns, squeeze=False)
+    with drawing(WIDTH, _PANEL_HEIGHT * rows, layout=None) as figure:
+        grid = _grid(figure, rows, columns)
         for panel, (name, estimates) in zip(grid.flat, series.items(), strict=False):
             _panel(panel, label(name, 32), estimates, periods, unit)
         for panel in list(grid.flat)[len(series) :]:
@@ -108,6 +111,21 @@ def small_multiples(
             if estimates
         ]
         return inline(figure, title, alt or " ".join(spoken), caption)
+
+
+def _grid(figure: Figure, rows: int, columns: int) -> np.ndarray[Any, Any]:
+    """Panels at fixed places: solving a constrained layout for 36 of them takes seconds."""
+    width, height = WIDTH / columns, _PANEL_HEIGHT
+    beside, above, below = 64, 30, 30
+    figure.subplots_adjust(
+        left=(beside - 8) / WIDTH,
+        right=1 - 8 / WIDTH,
+        top=1 - above / (height * rows),
+        bottom=below / (height * rows),
+        wspace=beside / (width - beside),
+        hspace=(above + below) / (height - above - below),
+    )
+    return figure.subplots(rows, columns, squeeze=False)
 
 
 def _panel(axes: Axes, name: str, estimates: Estimates, periods: Sequence[object], unit: str) -> None:
@@ -202,10 +220,7 @@ def stacked_shares(
             axes.barh(range(len(labels)), known, left=start, height=0.68, color=SERIES[place % len(SERIES)],
                       edgecolor=BACKGROUND, linewidth=1.5, label=label(name, 30),
                       alpha=1 if place < len(SERIES) else 0.55)  # fmt: skip
-            for row, share in enumerate(known):
-                if share >= 0.07:
-                    axes.text(start[row] + share / 2, row, f"{100 * share:.0f} %", ha="center", va="center",
-                              color=BACKGROUND, size=11)  # fmt: skip
+            _written_in(axes, start, known)
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
         _stacked_axes(
@@ -217,6 +232,16 @@ def stacked_shares(
             for row, text in enumerate(labels)
         )
         return inline(figure, title, alt or ". ".join(shown), caption)
+
+
+def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> None:
+    """The share itself, in parts wide enough to hold it."""
+    for row, share in enumerate(shares):
+        if share >= 0.07:
+            middle = start[row] + share / 2
+            axes.text(
+                middle, row, f"{100 * share:.0f} %", ha="center", va="center", color=BACKGROUND, size=11
+            )
 
 
 def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int]) -> None:

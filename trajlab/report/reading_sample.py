@@ -24,11 +24,11 @@ def sample(audit: EpochAudit) -> Html:
     wanted = pl.col("trajectory_id").is_in(ids)
     calls = audit.corpus.tool_calls.filter(wanted).collect()
     texts = audit.corpus.texts.filter(wanted).collect()
-    messages = audit.corpus.messages.filter(wanted & (pl.col("role") == "assistant")).collect()
+    turns = audit.corpus.steps.filter(wanted).collect()
     blocks = []
     for item in audit.sampled:
         own = pl.col("trajectory_id") == item.trajectory_id
-        body = _turns(calls.filter(own), texts.filter(own), messages.filter(own))
+        body = _turns(calls.filter(own), texts.filter(own), turns.filter(own))
         blocks.append(details(_title(item), join([_facts(item), body])))
     intro = f"Drawn at random: {audit.sampled[0].why}; each with probability {audit.sampled[0].probability:.3g}."
     return join([Html(f'<p class="more">{escape(intro)}</p>'), *blocks], "\n")
@@ -45,7 +45,7 @@ def _facts(item: Sampled) -> Html:
     return facts(shown)
 
 
-def _turns(calls: pl.DataFrame, texts: pl.DataFrame, messages: pl.DataFrame) -> Html:
+def _turns(calls: pl.DataFrame, texts: pl.DataFrame, turns: pl.DataFrame) -> Html:
     lookup: dict[tuple[str, int], str] = {
         (kind, number): text for kind, number, text in texts.select("kind", "number", "text").iter_rows()
     }
@@ -53,11 +53,11 @@ def _turns(calls: pl.DataFrame, texts: pl.DataFrame, messages: pl.DataFrame) -> 
     for call in calls.sort("call").iter_rows(named=True):
         by_step.setdefault(call["step"], []).append(call)
     blocks = []
-    for number, step in messages.sort("message").select("message", "step").iter_rows():
+    for step in turns["step"].sort():
         if step > STEPS_SHOWN:
-            blocks.append(Html(f'<p class="more">{messages.height - STEPS_SHOWN} further steps are not shown.</p>'))
+            blocks.append(Html(f'<p class="more">{turns.height - STEPS_SHOWN} further steps are not shown.</p>'))
             break
-        said = lookup.get(("message", number), "")
+        said = lookup.get(("turn", step), "")
         parts = [excerpt(said, MESSAGE_CHARS)] if said else []
         parts += [_call(call, lookup, said) for call in by_step.get(step, [])]
         blocks.append(join([Html(f"<h4>step {step}</h4>"), *parts]))

@@ -75,25 +75,12 @@ def run_notebook(
     """
     if fail_on not in get_args(FailOn):
         raise UsageError("fail_on", repr(fail_on), ", ".join(get_args(FailOn)))
-    run, period = (text and without_surrogates(text) for text in (run, period))
     path = find_notebook(notebook)
     source, node = _read_notebook(path)
     effective = coerce(read_parameters(node, path.name), parameters or {})
     key = _key(source, canonical_json(effective), data_fingerprint)
-    record = RunRecord(
-        notebook=path.stem,
-        title=without_surrogates(title),
-        run=run,
-        period=period,
-        key=key,
-        folder="-".join(filter(None, [_slug(path.stem), _slug(run), _slug(period), key[:8]])),
-        parameters=effective,
-        fail_on=fail_on,
-        data_fingerprint=data_fingerprint,
-        versions=records.versions(),
-        interpreter=sys.executable,
-        started=records.now(),
-    )
+    record = _new_record(path.stem, title, run, period, key)
+    record.parameters, record.fail_on, record.data_fingerprint = effective, fail_on, data_fingerprint
     try:
         with _workspace(Path(out), record) as folder:
             _execute_and_judge(node, folder, record, timeout)
@@ -102,6 +89,22 @@ def run_notebook(
     except OSError as error:
         raise InfrastructureError(str(out), str(error), "", "Make room or choose another folder.") from error
     return record
+
+
+def _new_record(notebook: str, title: str, run: str | None, period: str | None, key: str) -> RunRecord:
+    run, period = (text and without_surrogates(text) for text in (run, period))
+    return RunRecord(
+        notebook=notebook,
+        title=without_surrogates(title),
+        run=run,
+        period=period,
+        key=key,
+        folder="-".join(filter(None, [_slug(notebook), _slug(run), _slug(period), key[:8]])),
+        data_fingerprint="",
+        versions=records.versions(),
+        interpreter=sys.executable,
+        started=records.now(),
+    )
 
 
 def find_notebook(notebook: Path | str) -> Path:
@@ -228,9 +231,25 @@ def _execute(node: NotebookNode, folder: Path, record: RunRecord, timeout: int) 
         NotebookError: if a cell raises.
         InfrastructureError: if the kernel does not start, dies, or a cell exceeds ``timeout``.
     """
-    import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
+
+    try:
+        return _run_cells(node, folder, record, timeout)
+    except PapermillExecutionError as error:
+        said = f"{error.ename}: {str(error.evalue).strip()[:500]}"
+        raise NotebookError(f"{record.notebook}, cell {error.exec_count}", said) from None
+    except CellTimeoutError:
+        found = f"a cell took more than {timeout} seconds"
+        raise InfrastructureError(record.notebook, found, "", "Raise the time limit or read less.") from None
+    except (DeadKernelError, RuntimeError) as error:
+        found = f"the kernel died ({str(error).strip()[:200]})"
+        raise InfrastructureError(record.notebook, found, "", "Often it ran out of memory.") from None
+
+
+def _run_cells(node: NotebookNode, folder: Path, record: RunRecord, timeout: int) -> NotebookNode:
+    """The call of papermill; it fills ``{}`` in paths, warns of unions, and must not see either."""
+    import papermill
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
@@ -240,31 +259,17 @@ def _execute(node: NotebookNode, folder: Path, record: RunRecord, timeout: int) 
     if record.parameters:
         node = parameterize_notebook(node, record.parameters, kernel_name="python3", language="python")
     _name_cells(node)
-    try:
-        executed: NotebookNode = papermill.execute_notebook(
-            node,
-            str(folder.resolve() / records.NOTEBOOK_FILE).replace("{", "{{").replace("}", "}}"),
-            kernel_name="python3",
-            language="python",
-            progress_bar=False,
-            execution_timeout=timeout,
-            kernel_manager_class=ThisPythonKernelManager,
-            config=kernel_config(folder),
-        )
-        return executed
-    except PapermillExecutionError as error:
-        said = f"{error.ename}: {str(error.evalue).strip()[:500]}"
-        raise NotebookError(f"{record.notebook}, cell {error.exec_count}", said) from None
-    except CellTimeoutError:
-        raise InfrastructureError(
-            record.notebook,
-            f"a cell took more than {timeout} seconds",
-            "",
-            "Raise the time limit or read less.",
-        ) from None
-    except (DeadKernelError, RuntimeError) as error:
-        found = f"the kernel died ({str(error).strip()[:200]})"
-        raise InfrastructureError(record.notebook, found, "", "Often it ran out of memory.") from None
+    executed: NotebookNode = papermill.execute_notebook(
+        node,
+        str(folder.resolve() / records.NOTEBOOK_FILE).replace("{", "{{").replace("}", "}}"),
+        kernel_name="python3",
+        language="python",
+        progress_bar=False,
+        execution_timeout=timeout,
+        kernel_manager_class=ThisPythonKernelManager,
+        config=kernel_config(folder),
+    )
+    return executed
 
 
 def _name_cells(node: NotebookNode) -> None:

@@ -244,12 +244,13 @@ def rewards(audit: EpochAudit) -> Html:
     reward = audit.frame["reward"].drop_nulls()
     if reward.is_empty():
         return shown
+    values = reward.to_numpy()
     spread = facts(
         {
             "distinct values": f"{reward.n_unique():,} in {len(reward):,} rewards",
-            "maximum": f"{reward.max():.4g}",
-            "minimum": f"{reward.min():.4g}",
-            "standard deviation": f"{reward.std():.4g}" if len(reward) > 1 else "not defined for one reward",
+            "maximum": f"{values.max():.4g}",
+            "minimum": f"{values.min():.4g}",
+            "standard deviation": f"{values.std(ddof=1):.4g}" if len(values) > 1 else "not defined for one reward",
         }
     )
     parts = (

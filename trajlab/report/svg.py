@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from trajlab.report.text import Html, escape, visible
@@ -63,7 +63,9 @@ _SETTINGS = {
 
 
 @contextmanager
-def drawing(width: float, height: float) -> Iterator[Figure]:
+def drawing(
+    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> Iterator[Figure]:
     """A new figure of ``width`` by ``height`` CSS pixels with the house settings in force."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -73,7 +75,7 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # The page's font shows the text; DejaVu only measures it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield Figure(figsize=(width / 72, height / 72), layout="constrained")
+        yield Figure(figsize=(width / 72, height / 72), layout=layout)
 
 
 def inline(figure: Figure, title: str, alt: str, caption: object = "") -> Html:

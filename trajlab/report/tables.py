@@ -7,8 +7,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from trajlab.report.result import Status
-from trajlab.report.text import Html, cap, escape, join
+from trajlab.checks.finding import Status
+from trajlab.report.text import Html, cap, escape, join, without_colours
 
 NOT_RECORDED = Html('<span class="null" title="not recorded">–</span>')
 STATUS_WORDS: dict[str, str] = {
@@ -102,17 +102,15 @@ def estimate_table(rows: Rows, columns: Columns, *, caption: str = "", limit: in
     """
     specifications = _columns(columns)
     scales = {column.key: _scale(rows, column) for column in specifications}
+    numeric = {column.key: _is_numeric([row.get(column.key) for row in rows]) for column in specifications}
     body = [
-        join([_cell(row.get(column.key), column, scales[column.key]) for column in specifications])
+        join(
+            _cell(row.get(column.key), column, scales[column.key], numeric[column.key])
+            for column in specifications
+        )
         for row in rows[:limit]
     ]
-    numeric = [_is_numeric([row.get(column.key) for row in rows]) for column in specifications]
-    head = join(
-        Html(
-            f"<th scope=col{' class=num' if right else ''}{_title(column.help)}>{escape(column.heading)}</th>"
-        )
-        for column, right in zip(specifications, numeric, strict=True)
-    )
+    head = join(_head(column, numeric[column.key]) for column in specifications)
     return _table(head, body, caption, len(rows) - limit, len(specifications))
 
 
@@ -169,8 +167,8 @@ def details(summary: object, text: str, limit: int = 4000, note: str = "", is_op
 
 
 def excerpt(text: str, limit: int = 4000) -> Html:
-    """Foreign text as text, capped, with the number of characters left out."""
-    head, left_out, tail = cap(text, limit)
+    """Foreign text as text, without ANSI colours, capped, with the number of characters left out."""
+    head, left_out, tail = cap(without_colours(text), limit)
     cut = f'<span class="cut">… {left_out:,} characters left out …</span>' if left_out else ""
     return Html(f"<pre>{escape(head)}{cut}{escape(tail)}</pre>")
 
@@ -182,24 +180,29 @@ def _columns(columns: Columns) -> list[Column]:
 
 
 def _scale(rows: Rows, column: Column) -> tuple[float, float] | None:
-    """Ends of the axis that all bars of a column share: (0, 1) for shares, else from zero to the largest."""
+    """Ends of the axis that all bars of a column share: (0, 1) for shares, else all shown, and zero."""
     found = [cell for row in rows if isinstance(cell := row.get(column.key), EstimateLike)]
     known = [cell for cell in found if cell.value is not None]
     if not column.bar or not known:
         return None
-    if all(is_share(cell, column.unit) for cell in known):
-        return 0.0, 1.0
     ends = [end for cell in known for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(0.0, *ends), max(0.0, *ends)
+    if low == 0 and high <= 1 and all(is_share(cell, column.unit) for cell in known):
+        return 0.0, 1.0
     return (low, high) if high > low else None
 
 
-def _cell(value: object, column: Column, scale: tuple[float, float] | None) -> Html:
+def _head(column: Column, right: bool) -> Html:
+    side = " class=num" if right else ""
+    return Html(f"<th scope=col{side}{_title(column.help)}>{escape(column.heading)}</th>")
+
+
+def _cell(value: object, column: Column, scale: tuple[float, float] | None, right: bool) -> Html:
     if isinstance(value, EstimateLike):
         return Html(f'<td class="num est">{estimate_cell(value, column.unit, scale)}</td>')
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Html(f"<td class=num>{escape(number(value))}</td>")
-    return Html(f"<td>{_text(value)}</td>")
+    return Html(f"<td{' class=num' if right else ''}>{_text(value)}</td>")
 
 
 def _text(value: object) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 
 
@@ -22,21 +23,26 @@ class Html(str):
 def _visible() -> dict[int, str]:
     """What stands for a character that acts instead of showing.
 
-    Control pictures for C0 (an ANSI escape becomes ``␛[31m``); the code point for C1, bidirectional
-    controls (Unicode UAX #9), invisible and tag characters, in which text can hide; U+FFFD for surrogates.
+    Its code point, for C0 and C1 controls, bidirectional controls (Unicode UAX #9), invisible and tag
+    characters, in which text can hide; U+FFFD for surrogates. Control pictures (U+2400) lack in many fonts.
     """
-    table = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
-    table[0x7F] = "\u2421"
     invisible = [
-        *range(0x80, 0xA0), 0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F),
+        *range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xAD,
+        0x61C, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F),
         *range(0x2060, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080),
     ]  # fmt: skip
-    table.update((code, f"⟨U+{code:04X}⟩") for code in invisible)
+    table = {code: f"⟨U+{code:04X}⟩" for code in invisible}
     table.update((code, "\ufffd") for code in range(0xD800, 0xE000))
     return table
 
 
 _VISIBLE = _visible()
+_COLOUR = re.compile(r"\x1b\[[0-9;:]{0,40}m")
+
+
+def without_colours(text: str) -> str:
+    """``text`` without ANSI colour codes; any other control sequence stays, to be shown."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def visible(text: str) -> str:

@@ -18,9 +18,13 @@ CHUNK_BYTES = 4 << 20
 _MAX_LISTED = 1000
 """Bound on problems named one by one per document: ``[,,,,`` must not fill the memory."""
 _MAX_RESTARTS = 100
-"""Bound on salvage attempts per document: each may read what is held once more."""
+"""Bound on lists behind the first: each scans its window once more."""
+_MAX_REPLAY = 8
+"""Bound on bytes scanned again after elements that do not close, per byte of the document."""
 _INDENTATION_CHECKS = 16
+_UNINDENTED = 2  # a newline and a bracket
 _OPEN_LIST = 0x5B
+_BRACKET_DISTANCE = 2  # from "[" to "]" and from "{" to "}"
 _WHITESPACE = b" \t\r\n"
 _PREAMBLE = _WHITESPACE + b"\xef\xbb\xbf"
 
@@ -89,10 +93,27 @@ class _Splitter:
         self._number = 0
         self._started = bare
         self._line_start = b""  # newline, indentation and bracket that start the first element
-        self._restarts = 0
+        self._restarts = self._replayed = 0
+        self._broken = False  # the current element is known to be: go on within it
+        self._salvaging = False  # the document is known to be broken
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """Elements that end in ``chunk``, which follows what was fed before."""
+        pending = [chunk]
+        while pending and not self.stopped:
+            piece = pending.pop()
+            yield from self._take(piece)
+            rest = b""
+            too_long = len(self._held) > self._max_record_bytes
+            if self._salvaging or self._broken or too_long:
+                unseen = len(self._held) - len(piece) - len(self._line_start)
+                rest = self._restart(unseen if self._salvaging and not self._broken else 1)
+                self._broken = False
+                pending.extend(rest[at : at + CHUNK_BYTES] for at in range(0, len(rest), CHUNK_BYTES)[::-1])
+            if too_long and not rest:
+                self._drop()
+
+    def _take(self, chunk: bytes) -> Iterator[Line]:
         self._chunk = chunk
         position = 0
         while position < len(chunk) and not self.stopped:
@@ -101,28 +122,19 @@ class _Splitter:
             else:
                 position = yield from self._inside(position)
         self._hold()
-        if len(self._held) > self._max_record_bytes:
-            rest = self._restart()
-            if rest:
-                yield from self._replay(rest)
-            else:
-                self._drop()
 
     def finish(self) -> Iterator[Line]:
         """What the end of the document leaves over."""
-        while not self.stopped and self._scan.depth > 0:
-            if self._bare and self._container is None and not self._scan.in_string:
-                line = self._separate(self._chunk_offset, last=True)
-                if line is not None:
-                    yield line
-                break
-            rest = self._restart()
-            if not rest:
-                message = f"the document ends inside its list, after {self._number} elements"
-                self._stop("truncated", message, self._kept_from())
-                break
-            yield from self._replay(rest)
-        if not self._started and not self.stopped:
+        while rest := self._restart(1):
+            yield from self.feed(rest)
+        if self._bare and self._container is None and not self._scan.in_string and not self.stopped:
+            line = self._separate(self._chunk_offset, last=True)
+            if line is not None:
+                yield line
+        elif self._scan.depth > 0 and not self.stopped:
+            message = f"the document ends inside its list, after {self._number} elements"
+            self._stop("truncated", message, self._kept_from())
+        elif not self._started and not self.stopped:
             self._stop("not_json", "no list starts here", 0)
         if self._unlisted:
             self.problems.append(Problem("not_json", f"{self._unlisted} more of these"))
@@ -162,7 +174,9 @@ class _Splitter:
             elif depth == 2:
                 self._open(base + place)
             elif depth == 1:
-                line = self._close(base + place)
+                line = self._close(base + place, kind)
+                if self._broken:
+                    return len(self._chunk)
             else:
                 line = self._separate(base + place, last=True)
             if line is not None:
@@ -183,8 +197,11 @@ class _Splitter:
                 self._line_start = loose[loose.rindex(b"\n") :] + self._text(offset, offset + 1)
         self._container = offset
 
-    def _close(self, offset: int) -> Line | None:
+    def _close(self, offset: int, kind: int) -> Line | None:
         start = self._mark if self._container is None else self._container
+        if self._swallowed_others(start, offset, kind):
+            self._broken = True
+            return None
         self._container = None
         self._mark = offset + 1
         self._slot_values += 1
@@ -260,28 +277,37 @@ class _Splitter:
         message = f"longer than {self._max_record_bytes} bytes; skipped"
         self._problem("record_too_large", message, offset)
 
-    def _restart(self) -> bytes:
-        """Give up an element that does not close: what is held from the next element's line on."""
-        if not self._line_start or self._dropped or self._restarts >= _MAX_RESTARTS:
-            return b""
-        found = self._held.find(self._line_start, 1)
+    def _restart(self, start: int) -> bytes:
+        """Give up an element that does not close: what is held from the next element's line on.
+
+        Looks for that line from ``start`` in what is held.
+        """
+        found = self._held.find(self._line_start, max(start, 1)) if self._may_restart() else -1
         if found < 0:
             return b""
-        self._restarts += 1
+        self._salvaging = True
+        self._problem("not_json", "it does not close; reading goes on at the next one", self._held_offset)
         self._number += 1
-        self._problem(
-            "not_json", "an element does not close; reading goes on at the next one", self._held_offset
-        )
         rest = bytes(self._held[found:])
+        self._replayed += len(rest)
         self._chunk_offset = self._held_offset = self._mark = self._held_offset + found
         self._held = bytearray()
         self._scan = Scan(depth=1)
         self._container, self._slot_values = None, 0
         return rest
 
-    def _replay(self, data: bytes) -> Iterator[Line]:
-        for start in range(0, len(data), CHUNK_BYTES):
-            yield from self.feed(data[start : start + CHUNK_BYTES])
+    def _may_restart(self) -> bool:
+        if self._container is None or not self._line_start or self._dropped or self.stopped:
+            return False
+        if not self._salvaging and self._number == 0 and len(self._line_start) == _UNINDENTED:
+            return False  # nothing shows yet that inner values do not start so, too
+        return self._replayed <= _MAX_REPLAY * self._chunk_offset + CHUNK_BYTES
+
+    def _swallowed_others(self, start: int, end: int, kind: int) -> bool:
+        """Whether what ends here as ``[`` or ``{`` did not start holds the start of a further element."""
+        if self._dropped or self._text(start, start + 1)[0] + _BRACKET_DISTANCE == kind:
+            return False
+        return self._may_restart() and self._text(start, end).find(self._line_start, 1) > 0
 
     def _problem(self, code: str, message: str, offset: int) -> None:
         if self._listed >= _MAX_LISTED:

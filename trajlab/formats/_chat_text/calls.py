@@ -19,7 +19,8 @@ class AgentText(msgspec.Struct, gc=False):
         text: Visible text: without reasoning and calls, stripped.
         reasoning: Reasoning; ``""`` where its tags stand empty, ``None`` where there are none.
         calls: In the order of the text.
-        unclosed: The tag that is open when the message ends, if one is.
+        unclosed: The tag that is open when the message ends, if one is and the text in it is unfinished: a
+            whole call, or words, behind a forgotten closing tag prove no cut.
     """
 
     text: str
@@ -78,75 +79,75 @@ def read_agent_text(text: str, *, in_reasoning: bool = False) -> AgentText:
     """
     reasoning = unclosed = None
     if in_reasoning or "think>" in text:
-        text, reasoning, unclosed = _without_reasoning(text, in_reasoning)
-    opening = text.find("<tool_call>")
-    if opening >= 0:
-        visible, calls, open_block = _blocks(text, opening, "<tool_call>")
-        return AgentText(visible, reasoning, calls, open_block or unclosed)
-    if "<" in text:
-        found = _OPENING.search(text)
-        if found:
-            visible, calls, open_block = _blocks(text, found.start(), found[0])
-            return AgentText(_without_wrappers(visible), reasoning, calls, open_block or unclosed)
-        if "</tool_call>" in text:
-            pieces: list[str] = []
-            calls = []
-            _stray_close(text, pieces, calls)
-            return AgentText("".join(pieces).strip(), reasoning, calls, unclosed)
-    text = text.strip()
-    call = spellings.bare_json_call(text)
-    if call is not None:
-        return AgentText("", reasoning, [call], unclosed)
-    return AgentText(text, reasoning, [], unclosed)
+        text, reasoning, unclosed = _first_reasoning(text, in_reasoning)
+    visible, calls, open_block = _visible_and_calls(text)
+    if "think>" in visible:
+        visible, thoughts, open_thought = _further_reasoning(visible)
+        if thoughts:
+            reasoning = "\n".join(filter(None, (reasoning, *thoughts)))
+        if open_thought and not calls:
+            unclosed = "<think>"
+    return AgentText(visible, reasoning, calls, open_block or unclosed)
 
 
-def _without_wrappers(text: str) -> str:
-    for wrapper in _WRAPPERS:
-        text = text.replace(wrapper, "")
-    return text.strip()
-
-
-def _without_reasoning(text: str, in_reasoning: bool) -> tuple[str, str | None, str | None]:
-    """(the rest, reasoning, tag left open).
+def _first_reasoning(text: str, in_reasoning: bool) -> tuple[str, str | None, str | None]:
+    """(the rest, reasoning, tag left open) for reasoning that begins before any call.
 
     A closing tag without an opening one ends reasoning that the prompt began. Reasoning that nobody
     closed ends at the next call: models go on to call from inside their thoughts.
     """
     opened = text.find("<think>")
     closed = text.find("</think>")
-    if not in_reasoning and opened < 0 and closed < 0:
+    begun = in_reasoning or opened < 0 or 0 <= closed < opened
+    if begun and in_reasoning and opened >= 0 and not text[:opened].strip():
+        begun = False  # the template's own tag, repeated by the model
+    first = closed if begun else opened
+    if not in_reasoning and (first < 0 or _OPENING.search(text, 0, first)):
         return text, None, None
-    if in_reasoning and not text[: max(opened, 0)].strip():
-        text = text.replace("<think>", "", 1)  # the template's own tag, repeated by the model
-        return _reasoning_from(text, "", 0)
-    if in_reasoning or opened < 0 or 0 <= closed < opened:
-        return _reasoning_from(text, "", 0)
-    if closed >= 0 and text.find("<think>", closed) < 0:  # by far the most common: one closed block
-        rest = text[closed + 8 :]
-        return (text[:opened] + rest if opened else rest), text[opened + 7 : closed].strip(), None
-    return _reasoning_from(text, text[:opened], opened + len("<think>"))
+    before, start = ("", 0) if begun else (text[:opened], opened + len("<think>"))
+    closed = text.find("</think>", start)
+    if closed >= 0:
+        return before + text[closed + len("</think>") :], text[start:closed].strip(), None
+    found = _OPENING.search(text, start)
+    if found is None:
+        return before, text[start:].strip(), "<think>"
+    return before + text[found.start() :], text[start : found.start()].strip(), None
 
 
-def _reasoning_from(text: str, before: str, start: int) -> tuple[str, str | None, str | None]:
-    """Reasoning open at ``start``; further blocks may follow."""
+def _further_reasoning(text: str) -> tuple[str, list[str], bool]:
+    """(the rest, thoughts, whether the last is open) for reasoning outside calls, behind the first."""
+    before, *pieces = text.split("<think>")
     visible = [before]
     thoughts = []
-    while True:
-        closed = text.find("</think>", start)
-        if closed < 0:
-            found = _OPENING.search(text, start)
-            end = found.start() if found else len(text)
-            thoughts.append(text[start:end].strip())
-            visible.append(text[end:])
-            return "".join(visible), "\n".join(thoughts), None if found else "<think>"
-        thoughts.append(text[start:closed].strip())
-        position = closed + len("</think>")
-        opened = text.find("<think>", position)
-        if opened < 0:
-            visible.append(text[position:])
-            return "".join(visible), "\n".join(thoughts), None
-        visible.append(text[position:opened])
-        start = opened + len("<think>")
+    is_open = False
+    for piece in pieces:
+        thought, closed, after = piece.partition("</think>")
+        thoughts.append(thought.strip())
+        visible.append(after)
+        is_open = not closed
+    return "".join(visible).strip(), thoughts, is_open
+
+
+def _visible_and_calls(text: str) -> tuple[str, list[ToolCall], str | None]:
+    """(visible text, calls, marker left open) of a message whose reasoning was taken out."""
+    opening = text.find("<tool_call>")
+    if opening >= 0:
+        return _blocks(text, opening, "<tool_call>")
+    if "<" in text:
+        found = _OPENING.search(text)
+        if found:
+            visible, calls, open_block = _blocks(text, found.start(), found[0])
+            for wrapper in _WRAPPERS:
+                visible = visible.replace(wrapper, "")
+            return visible.strip(), calls, open_block
+        if "</tool_call>" in text:
+            pieces: list[str] = []
+            calls = []
+            _stray_close(text, pieces, calls)
+            return "".join(pieces).strip(), calls, None
+    text = text.strip()
+    call = spellings.bare_json_call(text)
+    return (text, [], None) if call is None else ("", [call], None)
 
 
 def _blocks(text: str, start: int, opening: str) -> tuple[str, list[ToolCall], str | None]:
@@ -173,7 +174,8 @@ def _blocks(text: str, start: int, opening: str) -> tuple[str, list[ToolCall], s
             for call in read(text[inside:]):  # cut short, unless a result shows otherwise
                 call.invalid = "unparsable"
                 calls.append(call)
-            return "".join(pieces).strip(), calls, opening
+            cut = opening != "<tool_call>" or spellings.is_unfinished(text[inside:])
+            return "".join(pieces).strip(), calls, opening if cut else None
         position = end + len(closing)
         calls += read(text[inside : position if opening == "<function=" else end])
         start = text.find(opening, position)

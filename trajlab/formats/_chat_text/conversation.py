@@ -58,103 +58,137 @@ def parse_conversation(text: str) -> Conversation:
 
 
 def _built(found: list[Turn], in_reasoning: bool) -> Conversation:
-    built = Conversation([], [])
-    steps = built.steps
+    builder = _Builder()
     for turn in found:
         role = turn.role
-        if role == "assistant":
-            _add_agent_turn(built, turn, in_reasoning)
-            in_reasoning = False
-        elif role == "tool" or (role == "user" and turn.body.startswith("<tool_response>")):
-            _add_results(built, turn.body, turn.name)
+        if role == "tool" or (role == "user" and turn.body.startswith("<tool_response>")):
+            builder.add_results(turn.body, turn.name)
+            continue
+        builder.finish_turn(joined=turn.joined)
+        if role != "assistant":
+            builder.add_message(role, turn.body.strip("\n"))
+        elif turn.joined:
+            builder.add_channel(turn)
         else:
-            built.messages.append(Message(role, turn.body.strip("\n"), len(steps) or None))
-            built.cut_off = None
+            builder.add_agent_text(turn.body, in_reasoning)
+            in_reasoning = False
+    builder.finish_turn()
     if found and found[-1].role == "assistant" and is_empty(found[-1].body):
-        _drop_empty_step(built)
-    for step in steps:
-        for call in step.calls:
-            if call.executed is None:
-                call.executed = False
-    return built
+        builder.drop_empty_step()
+    return Conversation(builder.steps, builder.messages, builder.cut_off)
 
 
-def _drop_empty_step(built: Conversation) -> None:
-    last = built.steps[-1] if built.steps else None
-    if last is not None and not (last.text or last.reasoning or last.calls):
-        built.steps.pop()
-        built.cut_off = None
+class _Builder:
+    """Steps as they grow: results of one turn may stand in several turns of the text."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.messages: list[Message] = []
+        self.cut_off: str | None = None
+        self._unfinished = False
+        self._answered = 0
+        self._outputs: list[str] = []
+        self._names: list[str | None] = []
+        self._channel_text: list[str] | None = None
+        self._channel_reasoning: list[str] = []
+
+    def finish_turn(self, *, joined: bool = False) -> None:
+        """Close the step before, with the results that came; ``joined`` text may still belong to it."""
+        if self._channel_text is not None and (self._outputs or not joined):
+            step = self.steps[-1]
+            step.text = "\n".join(filter(None, self._channel_text))
+            if self._channel_reasoning:
+                step.reasoning = "\n".join(self._channel_reasoning)
+            self._channel_text = None
+            self._channel_reasoning = []
+        if self._outputs:
+            if not self.steps:  # a result before any turn of the agent still proves a call
+                self.steps.append(Step())
+            step = self.steps[-1]
+            results.attach(step, self._outputs, self._names, self._answered)
+            self._outputs, self._names = [], []
+            self._answered = len(step.calls)
+        if self._channel_text is None and self._unfinished:
+            self._unfinished = False
+            for call in self.steps[-1].calls:
+                if call.executed is None:
+                    call.executed = False
+
+    def add_results(self, body: str, name: str | None) -> None:
+        found = results.read_results(body, name)
+        self._outputs += found.outputs
+        self._names += found.names
+        self.cut_off = found.unclosed
+        if found.remainder:
+            self.add_message("user", found.remainder)
+
+    def add_message(self, role: str, text: str) -> None:
+        self.messages.append(Message(role, text, len(self.steps) or None))
+        self.cut_off = None
+
+    def add_agent_text(self, body: str, in_reasoning: bool) -> None:
+        """A turn of the agent; Gemma 4 answers inside it, without a header."""
+        start = 0
+        for response, end in _embedded_results(body):
+            self._add_step(body[start:response], in_reasoning)
+            self.add_results(body[response:end], None)
+            self.finish_turn()
+            start, in_reasoning = end, False
+        if not start or body[start:].strip():
+            self._add_step(body[start:], in_reasoning)
+
+    def _add_step(self, text: str, in_reasoning: bool) -> None:
+        parts = read_agent_text(text, in_reasoning=in_reasoning)
+        self.steps.append(Step(parts.text, parts.reasoning, parts.calls))
+        self._unfinished, self._answered = True, 0
+        self.cut_off = parts.unclosed
+
+    def add_channel(self, turn: Turn) -> None:
+        """One of the messages that make up a gpt-oss turn."""
+        if self._channel_text is None:
+            self.steps.append(Step())
+            self._channel_text = []
+            self._unfinished, self._answered = True, 0
+        step = self.steps[-1]
+        self.cut_off = None
+        if turn.name is not None and "function_calls>" not in turn.body:
+            step.calls.append(_channel_call(turn.name, turn.body))
+        elif turn.channel == "analysis":
+            self._channel_reasoning.append(turn.body.strip())
+        else:
+            parts = read_agent_text(turn.body)
+            self._channel_text.append(parts.text)
+            if parts.reasoning is not None:
+                self._channel_reasoning.append(parts.reasoning)
+            step.calls += parts.calls
+            self.cut_off = parts.unclosed
+
+    def drop_empty_step(self) -> None:
+        """The header of a turn in which nothing was written yet."""
+        last = self.steps[-1] if self.steps else None
+        if last is not None and not (last.text or last.reasoning or last.calls):
+            self.steps.pop()
+            self.cut_off = None
 
 
-_EMBEDDED = ("<|tool_response>", "<tool_response>")
-
-
-def _add_agent_turn(built: Conversation, turn: Turn, in_reasoning: bool) -> None:
-    body = turn.body
-    if "tool_response>" in body:
-        for opening in _EMBEDDED:
-            at = body.find(opening)
-            if at >= 0 and body[max(0, at - 40) : at].rstrip().endswith(("</tool_call>", "<tool_call|>")):
-                _add_embedded(built, turn, at, in_reasoning)
-                return
-    if turn.joined:
-        _add_channel(built, turn)
-        return
-    parts = read_agent_text(body, in_reasoning=in_reasoning)
-    built.steps.append(Step(parts.text, parts.reasoning, parts.calls))
-    built.cut_off = parts.unclosed
-
-
-def _add_embedded(built: Conversation, turn: Turn, at: int, in_reasoning: bool) -> None:
-    """Gemma 4 and GLM answer inside the agent's turn, without a header."""
-    body = turn.body
-    opening, closing = ("<|tool_response>", "<tool_response|>")
-    if not body.startswith(opening, at):
-        opening, closing = ("<tool_response>", "</tool_response>")
-    _add_agent_turn(built, Turn("assistant", body[:at]), in_reasoning)
-    end = at
-    while (closed := body.find(closing, end)) >= 0:
-        end = closed + len(closing)
-        rest = body[end : end + 40].lstrip()
-        if not rest.startswith(opening):
-            break
-    else:
-        end = len(body)
-    _add_results(built, body[at:end], None)
-    if body[end:].strip():
-        _add_agent_turn(built, Turn("assistant", body[end:]), in_reasoning=False)
-
-
-def _add_channel(built: Conversation, turn: Turn) -> None:
-    """One of the messages that make up a gpt-oss turn."""
-    steps = built.steps
-    answered = not steps or any(call.executed for call in steps[-1].calls)
-    if answered or (built.messages and built.messages[-1].after_step == len(steps)):
-        steps.append(Step())
-    step = steps[-1]
-    built.cut_off = None
-    if turn.name is not None and "function_calls>" not in turn.body:
-        step.calls.append(_channel_call(turn.name, turn.body))
-    elif turn.channel == "analysis":
-        step.reasoning = "\n".join(filter(None, (step.reasoning, turn.body.strip()))) or ""
-    else:
-        parts = read_agent_text(turn.body)
-        step.text = "\n".join(filter(None, (step.text, parts.text)))
-        step.calls += parts.calls
-        built.cut_off = parts.unclosed
+def _embedded_results(body: str) -> list[tuple[int, int]]:
+    """Stretches of results right behind calls, inside one turn of the agent."""
+    opening, closing = "<|tool_response>", "<tool_response|>"
+    at = body.find(opening)
+    found: list[tuple[int, int]] = []
+    while at >= 0:
+        closed = body.find(closing, at)
+        end = len(body) if closed < 0 else closed + len(closing)
+        following = body.find(opening, end)
+        if found and not body[found[-1][1] : at].strip():
+            found[-1] = (found[-1][0], end)
+        elif body[max(0, at - 40) : at].rstrip().endswith("<tool_call|>"):
+            found.append((at, end))
+        at = following
+    return found
 
 
 def _channel_call(recipient: str, body: str) -> ToolCall:
     if recipient.startswith("functions."):
         return named_json_call(recipient.removeprefix("functions."), body)
     return ToolCall(recipient, body.strip())
-
-
-def _add_results(built: Conversation, body: str, name: str | None) -> None:
-    found = results.read_results(body, name)
-    if not built.steps:  # a result before any turn of the agent still proves a call
-        built.steps.append(Step())
-    results.attach(built.steps[-1], found)
-    built.cut_off = found.unclosed
-    if found.remainder:
-        built.messages.append(Message("user", found.remainder, len(built.steps)))

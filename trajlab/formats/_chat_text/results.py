@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from trajlab.formats._chat_text.calls import read_agent_text
@@ -14,13 +16,13 @@ class Results(msgspec.Struct, gc=False):
 
     Attributes:
         outputs: One text per answered call, in order.
-        name: Tool that answers, where the turn names it.
+        names: The tool each comes from, where the text names it.
         remainder: Text of the turn outside the outputs (words of a user, mostly).
         unclosed: The tag left open at the end, if one is.
     """
 
     outputs: list[str]
-    name: str | None = None
+    names: list[str | None]
     remainder: str = ""
     unclosed: str | None = None
 
@@ -33,18 +35,19 @@ _PAIRS = (
     ("<tool_output", "</tool_output>"),
     ("<response>", "</response>"),
 )
-PARALLEL = "\n</tool_response>\n<tool_response>\n"
+_PARALLEL = "\n</tool_response>\n<tool_response>\n"
 
 
 def read_results(body: str, name: str | None = None) -> Results:
     """Outputs in the text of a tool turn, in any spelling."""
     if body.startswith("<tool_response>\n") and body.endswith("\n</tool_response>"):
         inside = body[16:-17]
-        return Results(inside.split(PARALLEL) if PARALLEL in inside else [inside], name)
+        outputs = inside.split(_PARALLEL)
+        return Results(outputs, [name] * len(outputs))
     for opening, closing in _PAIRS:
         if opening in body:
             return _tagged(body, opening, closing, name)
-    return Results([_unquoted(body.strip("\n"))], name)
+    return Results([_unquoted(body.strip("\n"))], [name])
 
 
 def _unquoted(text: str) -> str:
@@ -62,14 +65,15 @@ def _unquoted(text: str) -> str:
 def _tagged(body: str, opening: str, closing: str, name: str | None) -> Results:
     before, *pieces = body.split(opening)
     outside = [before]
-    results = Results([], name)
+    results = Results([], [])
     for piece in pieces:
         output, closed, after = piece.partition(closing)
         if opening == "<tool_output":
             attributes, _, output = output.partition(">")
-            results.name = attributes.partition('"')[2].partition('"')[0] or name
+            name = attributes.partition('"')[2].partition('"')[0] or name
         elif opening == "<|tool_response>":
-            output, results.name = _gemma_output(output)
+            output, name = _gemma_output(output)
+        results.names.append(name)
         results.outputs.append(without_edge_newlines(output))
         results.unclosed = None if closed else opening
         outside.append(after)
@@ -127,24 +131,22 @@ def _unknown_tool(tool: str, output: str) -> bool:
     return f"Tool {tool} not found" in output or output.rstrip().endswith(bare_key)
 
 
-def attach(step: Step, results: Results) -> None:
-    """Give outputs to the calls of the step, in order.
+def attach(step: Step, outputs: list[str], names: Sequence[str | None] = (), first: int = 0) -> None:
+    """Give a step's results to its calls from number ``first`` on, in order.
 
     More outputs than calls: calls inside the reasoning were executed too (verl's parsers look there), else
-    an output proves a call whose text the template dropped (``tool`` stays ``None``). Fewer: scaffolds skip
-    calls they cannot parse, then those beyond their limit.
+    an output proves a call whose text the template dropped. Fewer: scaffolds skip calls they cannot parse,
+    then those beyond their limit.
     """
-    outputs = results.outputs
-    calls = [call for call in step.calls if call.executed is None]
-    if len(outputs) > len(calls) and step.reasoning:
+    calls = step.calls[first:] if first else step.calls
+    if len(outputs) > len(calls) and step.reasoning and not first:
         thought = read_agent_text(step.reasoning)
         if thought.calls:
-            calls = thought.calls + calls
-            step.calls = thought.calls + step.calls
+            calls = step.calls = thought.calls + calls
             step.reasoning = thought.text
-    while len(outputs) > len(calls):
-        calls.append(ToolCall(results.name))
-        step.calls.append(calls[-1])
+    for index in range(len(calls), len(outputs)):
+        step.calls.append(ToolCall(names[index] if index < len(names) else None))
+    calls = step.calls[first:]
     if len(outputs) < len(calls):
         valid = [call for call in calls if call.invalid is None]
         calls = valid if len(valid) >= len(outputs) else calls

@@ -139,6 +139,22 @@ def tagged_calls(body: str) -> list[ToolCall]:
     return [json_call(body)]
 
 
+def is_unfinished(body: str) -> bool:
+    """Whether the text behind an open ``<tool_call>`` is the beginning of a call, but no whole one."""
+    text = body.strip()
+    if "<function=" in text:
+        return not text.endswith("</function>")
+    if "<arg_key>" in text:
+        return not text.endswith("</arg_value>")
+    if not text or _IDENTIFIER.fullmatch(text):
+        return True
+    try:
+        decode_json_call(text)
+    except (ValueError, RecursionError) as error:
+        return "truncated" in str(error)  # msgspec's word for valid so far
+    return False
+
+
 def _glm_call(body: str) -> ToolCall:
     name, *pairs = body.split("<arg_key>")
     arguments: dict[str, Any] = {}
@@ -149,6 +165,8 @@ def _glm_call(body: str) -> ToolCall:
         if not opened or not closed or before.strip() or after.strip():
             return ToolCall(name.strip() or None, body.strip(), invalid="unparsable")
         arguments[key.strip()] = plain_value(value.strip())
+    if len(arguments) != len(pairs):  # a key stands twice
+        return ToolCall(name.strip() or None, body.strip(), invalid="unparsable")
     return ToolCall(name.strip() or None, arguments)
 
 

@@ -191,7 +191,7 @@ def split_channelled(text: str) -> list[Turn]:
     if not headers or headers[0].start() > 0:
         end = headers[0].start() if headers else len(text)
         turns.append(Turn("assistant", text[len("assistant") : end]))
-    for found, following in zip(headers, [*headers[1:], None], strict=True):
+    for found, following in zip(headers, [*headers[1:], None], strict=False):
         body = text[found.end() : following.start() if following else len(text)]
         recipient = found["late"] or found["early"]
         header = f"assistant {found['channel'] or 'commentary'}"
