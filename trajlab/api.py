@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trajlab.corpus.corpus import Corpus, keep_alive, temporary_folder
+from trajlab.corpus.corpus import Corpus, temporary_folder
 from trajlab.corpus.ingest import ingest_into
 from trajlab.engines import Engine
 
 
 def read(*sources: str | Path, run: str | None = None, jobs: int | None = None) -> Corpus:
-    """Read logs into a temporary corpus, gone when the returned object is.
+    """Read logs into a temporary corpus, gone when Python ends.
 
     Args:
         *sources: Folders, globs and files.
@@ -20,8 +20,8 @@ def read(*sources: str | Path, run: str | None = None, jobs: int | None = None) 
     Raises:
         UsageError: A source does not exist, or nothing in it is a log.
     """
-    folder, handle = temporary_folder()
-    return keep_alive(Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs)), handle)
+    folder = temporary_folder()
+    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs))
 
 
 def ingest(

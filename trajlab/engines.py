@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
@@ -52,12 +53,12 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     try:
         # Few tasks are handed out at a time, so that an interrupt waits for little.
         queue = iter(tasks)
-        running: set[Future[Result]] = {pool.submit(function, task) for task, _ in zip(queue, range(jobs + 1))}  # noqa: B905
+        running: set[Future[Result]] = {pool.submit(function, task) for task in islice(queue, jobs + 1)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
-                running.update(pool.submit(function, task) for task, _ in zip(queue, range(1)))  # noqa: B905
+                running.update(pool.submit(function, task) for task in islice(queue, 1))
     except BrokenProcessPool as error:
         raise InfrastructureError(
             "ingest", "a worker process was killed (out of memory?)", "", "Run the same command again: it resumes"

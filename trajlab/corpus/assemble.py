@@ -145,7 +145,7 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
     """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
 
     Evaluation harnesses write beside the trajectories or into a tree of their own, so a verdict from elsewhere below
-    the root counts where it is unambiguous and the run is the same, or the root's only one.
+    the root counts where its run is the same, or the root's only one, and this is the only attempt at the task.
     """
     columns = [
         "root", "folder", "instance_id", "resolved",
@@ -167,8 +167,10 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         | (pl.col("here") == pl.col("folder"))
         | pl.col("here").str.starts_with(pl.col("folder") + "/")
     )
+    # A report in another folder does not say which of several attempts it judged.
+    alone_at_task = pl.col("trajectory_id").n_unique().over("root", "run", "task_id") == 1
     same_run = (pl.col("verdict_run") == pl.col("run")) | (pl.col("runs") == 1)
-    agreed = same_run & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
+    agreed = same_run & alone_at_task & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
     by_task = by_task.with_columns(
         depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
     ).filter(below | agreed)

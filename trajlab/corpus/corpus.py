@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
-import weakref
 from pathlib import Path
 
 import polars as pl
@@ -172,13 +172,8 @@ def messages_view(prompts: pl.LazyFrame, steps: pl.LazyFrame, calls: pl.LazyFram
     return ordered.with_columns(message=number).select(MESSAGES.names)
 
 
-def temporary_folder(owner_name: str = "trajlab-") -> tuple[Path, tempfile.TemporaryDirectory[str]]:
-    """A folder that goes when its handle does."""
-    handle = tempfile.TemporaryDirectory(prefix=owner_name)
-    return Path(handle.name) / "corpus", handle
-
-
-def keep_alive(corpus: Corpus, handle: tempfile.TemporaryDirectory[str]) -> Corpus:
-    """Tie a temporary folder to the corpus that reads it."""
-    weakref.finalize(corpus, handle.cleanup)
-    return corpus
+def temporary_folder() -> Path:
+    """A folder that goes when Python ends: lazy frames may outlive the corpus they came from."""
+    handle = tempfile.TemporaryDirectory(prefix="trajlab-")
+    atexit.register(handle.cleanup)
+    return Path(handle.name) / "corpus"

@@ -12,7 +12,7 @@ import msgspec
 from trajlab.corpus.assemble import assemble, assembly_key
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
 from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
-from trajlab.corpus.plan import SLICE_FROM, UNIT_BYTES, Claim, claim, pack, place_claims, run_of, unit_key
+from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
 from trajlab.engines import Engine, choose_jobs, map_units
 from trajlab.errors import InfrastructureError, UsageError
 from trajlab.progress import progress
@@ -34,6 +34,7 @@ def ingest_into(
     keep_texts: bool = True,
     engine: Engine | None = None,
     leave_out: Path | None = None,
+    sizes: UnitSizes | None = None,
 ) -> Manifest:
     """Make the corpus in ``folder`` hold what ``sources`` hold now.
 
@@ -45,6 +46,7 @@ def ingest_into(
         keep_texts: Whether to keep messages, arguments and outputs.
         engine: Where units are read; ``None``: in local processes.
         leave_out: A folder below the sources that holds our own output.
+        sizes: How large a unit may grow; ``None``: as shipped.
 
     Raises:
         UsageError: Nothing to read.
@@ -54,7 +56,8 @@ def ingest_into(
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             files, problems = _find(sources, leave_out)
-            return _ingest(folder, files, problems, Options(tuple(map(str, sources)), run, jobs, keep_texts, engine))
+            options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes())
+            return _ingest(folder, files, problems, options)
     except OSError as error:
         raise _infrastructure(folder, error) from error
 
@@ -77,6 +80,7 @@ class Options(msgspec.Struct, frozen=True):
     jobs: int | None
     keep_texts: bool
     engine: Engine | None
+    sizes: UnitSizes
 
 
 def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[SourceFile], list[tuple[str, Problem]]]:
@@ -106,7 +110,7 @@ def _ingest(
     logs = [item for item in claims if item.role == "log"]
     if not logs:
         raise _nothing_to_read(options.sources, claims)
-    units = _plan(logs, before, folder, forced_run=options.run is not None, keep_texts=options.keep_texts)
+    units = _plan(logs, before, folder, options)
     manifest = Manifest(claims=claims, units=units, problems=_found_problems(problems, claims))
     key = assembly_key(manifest)
     pending = [unit for unit in units if not (folder / PARTS / unit.key / SUMMARY).is_file()]
@@ -115,9 +119,9 @@ def _ingest(
     save_manifest(folder, manifest)
     _read_pending(folder, pending, options)
     assemble(folder, manifest)
+    _sweep(folder, units)
     manifest.assembled_from, manifest.complete = key, True
     save_manifest(folder, manifest)
-    _sweep(folder, units)
     return manifest
 
 
@@ -161,11 +165,9 @@ def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim
     return problems
 
 
-def _plan(
-    logs: Sequence[Claim], before: Manifest | None, folder: Path, *, forced_run: bool, keep_texts: bool
-) -> list[Unit]:
+def _plan(logs: Sequence[Claim], before: Manifest | None, folder: Path, options: Options) -> list[Unit]:
     """Units that still hold are kept, so that their parts are; the rest is packed anew."""
-    kept = _kept_units(logs, before, folder, keep_texts)
+    kept = _kept_units(logs, before, folder, options)
     covered = {file for unit in kept for item in unit.bundles for file in item.bundle.files if item.bundle.end is None}
     sliced: dict[tuple[str, str], int] = {}
     for unit in kept:
@@ -174,19 +176,27 @@ def _plan(
             place = (bundle.file.root, bundle.file.relpath)
             sliced[place] = max(sliced.get(place, 0), bundle.end)
     left = [item for item in logs if item.file not in covered]
-    return kept + pack(left, forced_run=forced_run, keep_texts=keep_texts, read_to=sliced)
+    return kept + pack(
+        left,
+        forced_run=options.run is not None,
+        keep_texts=options.keep_texts,
+        read_to=sliced,
+        sizes=options.sizes,
+    )
 
 
-def _kept_units(logs: Sequence[Claim], before: Manifest | None, folder: Path, keep_texts: bool) -> list[Unit]:
+def _kept_units(logs: Sequence[Claim], before: Manifest | None, folder: Path, options: Options) -> list[Unit]:
     if before is None:
         return []
     current = {(item.file.root, item.file.relpath): item for item in logs}
     kept: list[Unit] = []
     reach: dict[tuple[str, str], int] = {}
     for unit in before.units:
-        if unit.keep_texts != keep_texts or unit.key != unit_key(unit.bundles, keep_texts):
+        if unit.keep_texts != options.keep_texts or unit.key != unit_key(unit.bundles, options.keep_texts):
             continue
-        if all(_holds(item, current, unit, folder, reach) for item in unit.bundles):
+        if all(item.forced_run == (options.run is not None) for item in unit.bundles) and all(
+            _holds(item, current, unit, folder, reach, options.sizes) for item in unit.bundles
+        ):
             kept.append(unit)
             bundle = unit.bundles[0].bundle
             if bundle.end is not None:
@@ -200,6 +210,7 @@ def _holds(
     unit: Unit,
     folder: Path,
     reach: dict[tuple[str, str], int],
+    sizes: UnitSizes,
 ) -> bool:
     """Whether a bundle of an earlier plan would be planned, and read, the same again."""
     bundle: Bundle = item.bundle
@@ -208,14 +219,16 @@ def _holds(
     said = (bundle.format, bundle.variant, item.run, item.place)
     if now is None or (now.format, now.variant, now.run, now.place) != said:
         return False
+    is_cut = now.sliceable and now.file.size > sizes.slice_from
     if bundle.end is None:
-        return now.file == bundle.file and not (now.sliceable and now.file.size > SLICE_FROM)
-    if reach.get(place, 0) != bundle.start:
+        return now.file == bundle.file and not is_cut
+    if not is_cut or reach.get(place, 0) != bundle.start:
         return False
     if now.file == bundle.file:
         return True
-    full = bundle.end - bundle.start >= UNIT_BYTES
-    return full and now.file.size >= bundle.end and _slice_unchanged(unit, folder)
+    # Cuts do not move when a file grows; where it ended, the last record may have been unfinished.
+    ends_at_cut = bundle.end < bundle.file.size and now.file.size > bundle.end
+    return ends_at_cut and _slice_unchanged(unit, folder)
 
 
 def _slice_unchanged(unit: Unit, folder: Path) -> bool:

@@ -19,10 +19,16 @@ from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import cut
 
-UNIT_BYTES = 64 << 20
-UNIT_FILES = 250
-SLICE_FROM = 96 << 20
-"""Line files larger than this are cut into slices."""
+
+class UnitSizes(msgspec.Struct, frozen=True):
+    """How large a unit may grow."""
+
+    bytes: int = 64 << 20
+    """Aim for a slice, limit for a group of files."""
+    files: int = 250
+    slice_from: int = 96 << 20
+    """Line files larger than this are cut into slices."""
+
 
 # Folders that say what is inside, not which run it is.
 _DUMP_FOLDERS = frozenset(
@@ -110,7 +116,12 @@ def place_claims(claims: Sequence[Claim]) -> None:
 
 
 def pack(
-    claims: Iterable[Claim], *, forced_run: bool, keep_texts: bool, read_to: dict[tuple[str, str], int]
+    claims: Iterable[Claim],
+    *,
+    forced_run: bool,
+    keep_texts: bool,
+    read_to: dict[tuple[str, str], int],
+    sizes: UnitSizes,
 ) -> list[Unit]:
     """Units for log files: slices of large line files, and groups of small files, in path order.
 
@@ -119,20 +130,21 @@ def pack(
         forced_run: Whether the user named the run.
         keep_texts: Whether texts are kept.
         read_to: For files some of whose slices are kept: the byte up to which they are.
+        sizes: How large a unit may grow.
     """
     units: list[Unit] = []
     waiting: list[UnitBundle] = []
     size = 0
     for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
-        if item.sliceable and item.file.size > SLICE_FROM:
+        if item.sliceable and item.file.size > sizes.slice_from:
             done = read_to.get((item.file.root, item.file.relpath), 0)
             units.extend(
                 _unit([_bundle(item, forced_run, start, end)], keep_texts)
-                for start, end in cut(item.file, UNIT_BYTES)
+                for start, end in cut(item.file, sizes.bytes)
                 if start >= done
             )
             continue
-        if waiting and (size + item.file.size > UNIT_BYTES or len(waiting) >= UNIT_FILES):
+        if waiting and (size + item.file.size > sizes.bytes or len(waiting) >= sizes.files):
             units.append(_unit(waiting, keep_texts))
             waiting, size = [], 0
         waiting.append(_bundle(item, forced_run))

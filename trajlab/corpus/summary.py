@@ -33,7 +33,10 @@ class Summary(msgspec.Struct):
         return self.observed.filter(pl.col("recorded") == 0)["column"].to_list()
 
     def __str__(self) -> str:
-        with pl.Config(tbl_rows=50, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60):
+        with pl.Config(
+            tbl_rows=50, tbl_cols=-1, tbl_width_chars=200, tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True, fmt_str_lengths=60,
+        ):  # fmt: skip
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
             missing = ", ".join(self.not_observed) or "none"
             return f"{self.runs}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"

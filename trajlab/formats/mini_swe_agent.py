@@ -34,6 +34,7 @@ from trajlab.sources.reading import document
 
 _CARRIES = frozenset(
     [
+        "native_id",
         "task_id",
         "agent",
         "agent_version",
@@ -52,6 +53,7 @@ _CARRIES = frozenset(
 
 _CARRIES_OLD = frozenset(
     {
+        "native_id",
         "task_id",
         "agent",
         "logged_termination",
@@ -64,7 +66,7 @@ _CARRIES_OLD = frozenset(
 )
 
 VARIANTS = {
-    "list": Variant("bare list of messages (before August 2025)", frozenset({"agent", "tools_offered"})),
+    "list": Variant("bare list of messages (before August 2025)", frozenset({"task_id", "agent", "tools_offered"})),
     "0": Variant("`info`, `messages`, no format key, releases 1.0 to 1.4", _CARRIES_OLD),
     "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES),
     "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES | {"seconds", "started_at"}),

@@ -31,8 +31,8 @@ from trajlab.sources.safe_json import Loaded, clean_text, is_non_finite, loads, 
 
 _CARRIED = frozenset(
     {
-        "task_id", "group_id", "split", "train_step", "agent", "reward", "logged_termination", "stop_reason",
-        "tools_offered",
+        "native_id", "task_id", "group_id", "split", "train_step", "agent", "reward", "logged_termination",
+        "stop_reason", "tools_offered",
     }
 )  # fmt: skip
 

@@ -1,0 +1,218 @@
+"""What every reader promises, over every sample: claimed once, read twice the same, tables that agree."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from corpora_in_tests import SAMPLES, contents, sample_files
+
+import trajlab
+from trajlab import Corpus
+from trajlab.corpus.plan import claim
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.schema import TABLES, TRAJECTORIES
+from trajlab.sources.discover import discover
+from trajlab.sources.files import SourceFile
+from trajlab.sources.probe import Probe
+
+COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions"}
+EMPTY = "verl/edge_cases/empty_file/1.jsonl"
+PROBLEMS = {
+    "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
+    "verl/edge_cases/truncated_last_line/1.jsonl": {"truncated": 1},
+    "verl/edge_cases/lone_surrogate/1.jsonl": {"cleaned": 1},
+    "verl/edge_cases/nan_literal/1.jsonl": {"cleaned": 3},
+    "verl/v1_validation/0.jsonl": {"session_outputs": 1},
+    "verl/v1_validation/2.jsonl": {"session_outputs": 1},
+    # The provider failed at the third call: three calls were counted, two turns came back.
+    "mini_swe_agent/crashed/datekit__leap-102/datekit__leap-102.traj.json": {"not_reconciled": 1},
+}
+"""Problem rows per sample, where the samples' README says that something is odd."""
+
+ALWAYS = {
+    "trajectory_id", "run", "format", "variant", "root", "source", "source_line", "ordinal", "agent_chars",
+    "reasoning_chars", "tail_repetitive", "content_digest",
+}  # fmt: skip
+"""Identity, and what is computed from any text: no variant declares them."""
+
+
+def log_files() -> list[str]:
+    return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
+
+
+def only_file(path: str) -> SourceFile:
+    return discover([SAMPLES / path]).files[0]
+
+
+@pytest.mark.parametrize("path", sample_files())
+def test_exactly_one_reader_claims_a_sample(path: str) -> None:
+    probe = Probe(only_file(path))
+    strict = [name for name in LOGS if log_format(name).recognise(probe)]
+    strict += [name for name in COMPANIONS if companion_format(name).recognise(probe)]
+    fallback = [name for name in FALLBACK_LOGS if log_format(name).recognise(probe)]
+    claimed = claim(only_file(path), None)
+    if path == EMPTY:
+        assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
+        return
+    expected = COMPANION_NAMES.get(Path(path).name, path.split("/")[0])
+    assert (strict or fallback) == [expected]
+    assert claimed.format == expected
+    assert claimed.role == ("companion" if expected in COMPANIONS else "log")
+
+
+@pytest.mark.parametrize("path", log_files())
+def test_a_log_is_read_the_same_twice_and_its_tables_agree(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = trajlab.ingest(SAMPLES / path, out=tmp_path / "first")
+    monkeypatch.chdir((SAMPLES / path).parent)
+    trajlab.ingest(Path(path).name, out=tmp_path / "second")
+    assert contents(tmp_path / "first" / "parts") == contents(tmp_path / "second" / "parts")
+    trajectories = first.trajectories.collect()
+    assert trajectories.height > 0
+    assert trajectories["trajectory_id"].is_unique().all()
+    assert not trajectories["duplicate"].any()
+    assert Counter(first.problems.collect()["code"].to_list()) == PROBLEMS.get(path, {})
+    check_counts(first)
+    check_schemas(first)
+
+
+def check_counts(corpus: Corpus) -> None:
+    """Every per-trajectory count equals the rows of the table it counts."""
+    trajectories = corpus.trajectories.collect()
+    ids = set(trajectories["trajectory_id"])
+    per_agent = corpus.tool_calls.filter(pl.col("requestor") == "agent")
+    for column, frame in (("n_steps", corpus.steps), ("n_messages", corpus.messages), ("n_calls", per_agent)):
+        counted = dict(frame.group_by("trajectory_id").len().collect().iter_rows())
+        stated = dict(trajectories.select("trajectory_id", column).iter_rows())
+        assert counted == {key: number for key, number in stated.items() if number}, column
+    for name in ("commands", "rewards", "texts", "tool_calls"):
+        assert set(corpus.table(name).collect()["trajectory_id"]) <= ids, name
+    calls, steps = corpus.tool_calls.collect(), corpus.steps.collect()
+    assert calls.join(steps, on=["trajectory_id", "step"], how="anti").is_empty()
+    assert corpus.commands.collect().join(calls, on=["trajectory_id", "call", "step"], how="anti").is_empty()
+    inside = calls.group_by("trajectory_id", "step").len()
+    joined = steps.join(inside, on=["trajectory_id", "step"], how="left")
+    assert joined["calls"].to_list() == joined["len"].fill_null(0).to_list()
+    assert calls.filter(pl.col("output_chars").is_not_null() & ~pl.col("executed")).is_empty()
+
+
+def check_schemas(corpus: Corpus) -> None:
+    """Tables on disk are the declared ones, and all convert to pandas."""
+    for name, table in TABLES.items():
+        frame = corpus.table(name).collect()
+        assert frame.schema == pl.Schema(table.polars()), name
+        pandas = frame.to_pandas()
+        assert (list(pandas.columns), len(pandas)) == (table.names, frame.height)
+        for column in table.columns:
+            if not column.null:
+                assert frame[column.name].null_count() == 0, f"{name}.{column.name}"
+    for path in corpus.folder.glob("parts/*/*.parquet"):
+        assert pq.read_schema(path).equals(TABLES[path.stem].arrow()), path.name
+    corpus.trajectories.collect().to_pandas()
+
+
+@pytest.mark.parametrize("format_name", [*LOGS, *FALLBACK_LOGS])
+def test_ids_and_digests_stay_when_the_folder_moves(format_name: str, tmp_path: Path) -> None:
+    kept = ["trajectory_id", "content_digest", "source", "run"]
+    here = trajlab.read(SAMPLES / format_name).trajectories.select(kept).collect()
+    shutil.copytree(SAMPLES / format_name, tmp_path / "elsewhere" / format_name)
+    moved = trajlab.read(tmp_path / "elsewhere" / format_name).trajectories.select(kept).collect()
+    assert here["trajectory_id"].is_unique().all()
+    assert here.sort("trajectory_id").equals(moved.sort("trajectory_id"))
+
+
+EVERY_COLUMN: dict[str, Any] = {
+    "id": "row-1", "instance_id": "task-1", "model": "m", "resolved": True, "is_correct": True, "reward": 1.0,
+    "exit_status": "submitted", "model_patch": "diff", "train_step": 3, "epoch": 1, "split": "train", "attempt": 2,
+    "group_id": "g", "agent": "a", "tools": [{"type": "function", "function": {"name": "bash"}}],
+}  # fmt: skip
+
+
+def fuller_samples(folder: Path) -> None:
+    """Samples with what no sample happens to have: every column beside each spelling; token counts of a model."""
+    for spelling in ("openai", "anthropic", "responses", "sharegpt"):
+        line = (SAMPLES / "chat" / spelling / "rows.jsonl").read_text(encoding="utf-8").split("\n")[0]
+        (folder / f"{spelling}.jsonl").write_text(json.dumps(json.loads(line) | EVERY_COLUMN) + "\n", encoding="utf-8")
+    task = "datekit__leap-102"
+    document = json.loads(
+        (SAMPLES / "mini_swe_agent/mini-swe-agent-demo/attempt_1" / task / f"{task}.traj.json").read_bytes()
+    )
+    for message in document["messages"]:
+        if message["role"] == "assistant":
+            message["extra"]["response"] = {"usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+    (folder / f"{task}.traj.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    folder = tmp_path_factory.mktemp("everything")
+    (folder / "fuller").mkdir()
+    fuller_samples(folder / "fuller")
+    yield trajlab.ingest(SAMPLES, folder / "fuller", out=folder / "corpus")
+
+
+@pytest.mark.parametrize("format_name", [*LOGS, *FALLBACK_LOGS])
+def test_a_variant_carries_what_it_declares_and_nothing_else(format_name: str, everything: Corpus) -> None:
+    source = everything.table("trajectories").filter(pl.col("format") == format_name).collect()
+    variants = log_format(format_name).VARIANTS
+    assert set(source["variant"]) == set(variants)
+    for name, variant in variants.items():
+        frame = source.filter(pl.col("variant") == name)
+        filled = {c for c in TRAJECTORIES.names if c not in ALWAYS and frame[c].null_count() < frame.height}
+        assert filled == variant.carries, name
+
+
+def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) -> None:
+    found = Counter(everything.problems.select("source", "code").collect().iter_rows())
+    expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
+    assert found == {**expected, (EMPTY, "empty_file"): 1}
+    check_counts(everything)
+    check_schemas(everything)
+
+
+CONVERSATIONS_BY_LINE = {
+    f"jazzyalex+agent-sessions/Resources/Fixtures/{name}.jsonl"
+    for name in ("session_branch", "session_simple", "session_toolcall", "stage0/agents/droid/stream_json_small")
+}
+"""Files with one message a line: one conversation each."""
+RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "wrong_type")
+
+
+@pytest.mark.parametrize("folder", ["written", "public"])
+def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, shared: Path, tmp_path: Path) -> None:
+    corpus = trajlab.ingest(shared / "samples" / folder, out=tmp_path / "corpus")
+    check_counts(corpus)
+    check_schemas(corpus)
+    logs = corpus.sources.filter(pl.col("role") == "log").collect()
+    lost = corpus.problems.filter(pl.col("code").is_in(RECORD_PROBLEMS) & pl.col("trajectory_id").is_null()).collect()
+    lost_by_source = Counter(lost["source"].to_list())
+    assert logs.height >= {"written": 20, "public": 9}[folder]
+    assert "" not in lost["message"].to_list()
+    for row in logs.iter_rows(named=True):
+        records = count_records(shared / "samples" / folder / row["source"], row["format"])
+        if row["source"] in CONVERSATIONS_BY_LINE:
+            assert row["trajectories"] == 1
+        else:
+            assert row["trajectories"] + lost_by_source[row["source"]] == records, row["source"]
+
+
+def count_records(path: Path, format_name: str) -> int:
+    """Records of a log: lines of a line file; one for a document or a bare list of messages."""
+    data = path.read_bytes()
+    if format_name == "mini_swe_agent":
+        return 1
+    try:
+        document = json.loads(data)
+    except json.JSONDecodeError:
+        return len([line for line in data.split(b"\n") if line.strip()])
+    return len(document) if isinstance(document, list) else 1
+
