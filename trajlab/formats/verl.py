@@ -66,7 +66,7 @@ _VALIDATION_WORDS = frozenset({"val", "validation", "eval", "evaluation"})
 _TRAIN_WORDS = frozenset({"train", "training", "rollout", "rollouts"})
 _WORD_BREAK = re.compile(r"[^a-z]+")
 _STEP_FILE = re.compile(r"(\d{1,12})\.jsonl(?:\.(?:gz|zst|zstd|xz))?")
-_MAX_PROMPTS_KEPT = 512
+_MAX_KEPT = 512
 _decode = msgspec.json.Decoder().decode
 
 
@@ -208,7 +208,7 @@ class _Reader:
         known = self._prompts.get(digest)
         if known is not None and known.text == text:
             return known
-        if len(self._prompts) >= _MAX_PROMPTS_KEPT:
+        if len(self._prompts) >= _MAX_KEPT:
             self._prompts.clear()
         prompt = _Prompt(text, digest, f"prompt:{digest}", parse_prompt(text), tools_in_prompt(text))
         self._prompts[digest] = prompt
@@ -223,6 +223,8 @@ class _Reader:
         names = tuple(record)
         extras = self._extras.get(names)
         if extras is None:
+            if len(self._extras) >= _MAX_KEPT:
+                self._extras.clear()
             extras = self._extras[names] = _extras_of(names)
         for name, may_be_text in extras.components:
             value = record[name]
