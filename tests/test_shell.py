@@ -14,7 +14,6 @@ from trajlab.behavior.rules import FRAMEWORKS
 from trajlab.behavior.scopes import STYLES
 from trajlab.behavior.shell import RULES_VERSION, analyse, explain_command, label_command
 from trajlab.behavior.test_rules import RUNNER_FILES, TEST_MODULES, TEST_PROGRAMS
-from trajlab.behavior.tools import kind_of_tool, labels_of_tool, shell_text
 
 LABELS = {
     "test:all",
@@ -334,12 +333,6 @@ def test_the_short_way_agrees_with_the_lexer(parts):
         ]
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.one_of(st.none(), TEXT), st.one_of(st.none(), TEXT, st.dictionaries(TEXT, TEXT, max_size=3)))
-def test_any_tool_call_gives_labels(tool, arguments):
-    assert labels_of_tool(tool, arguments) <= LABELS
-
-
 HOSTILE = [
     "x" * 1_000_000,
     "a " * 500_000,
@@ -379,65 +372,3 @@ def test_hostile_text_takes_bounded_time(text):
     start = time.process_time()
     assert label_command(text)
     assert time.process_time() - start < 3.0  # alone a fraction of a second; a quadratic step takes minutes
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "text"),
-    [
-        ("bash", {"command": "ls"}, "ls"),
-        ("shell", {"command": ["bash", "-lc", "pytest -q"], "timeout_ms": 1}, "pytest -q"),
-        ("shell", {"command": ["ls", "-la", "a b"]}, "ls -la 'a b'"),
-        ("container.exec", {"cmd": ["/bin/bash", "-c", "ls"]}, "ls"),
-        ("exec_command", {"cmd": "ls"}, "ls"),
-        ("bash_command", {"keystrokes": "ls\n", "duration": 1}, "ls\n"),
-        ("run_command", {"CommandLine": "ls"}, "ls"),
-        ("run_shell_command", {"command": "ls"}, "ls"),
-        ("local_shell", {"action": {"command": ["bash", "-lc", "ls"]}}, "ls"),
-        ("mcp__box__execute_bash", {"command": "ls"}, "ls"),
-        ("bash", "ls", "ls"),
-        ("bash", None, None),
-        ("Read", {"file_path": "a"}, None),
-        (None, {"command": "ls"}, None),
-    ],
-)
-def test_shell_text(tool, arguments, text):
-    assert shell_text(tool, arguments) == text
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "labels"),
-    [
-        ("str_replace_editor", {"command": "view", "path": "a"}, {"read"}),
-        ("str_replace_editor", {"command": "create", "path": "a"}, {"edit"}),
-        ("file_editor", {"command": "undo_edit"}, {"edit"}),
-        ("Read", {"file_path": "a"}, {"read"}),
-        ("Edit", {}, {"edit"}),
-        ("MultiEdit", {}, {"edit"}),
-        ("Write", None, {"edit"}),
-        ("Grep", {"pattern": "x"}, {"search"}),
-        ("Glob", {"pattern": "x"}, {"search"}),
-        ("goto", {"line_number": 3}, {"read"}),
-        ("search_dir", {"search_term": "x"}, {"search"}),
-        ("apply_patch", "*** Begin Patch", {"edit"}),
-        ("think", {"thought": "pytest"}, set()),
-        ("TodoWrite", {}, set()),
-        ("submit", None, {"submit"}),
-        ("finish", {"message": "x"}, {"submit"}),
-        ("attempt_completion", {"result": "x"}, {"submit"}),
-        ("execute_ipython_cell", {"code": "open('a', 'w')"}, {"inline", "edit"}),
-        ("execute_ipython_cell", {"code": "!pytest -q"}, {"test:all"}),
-        ("python", {"code": "print(1)"}, {"inline"}),
-        ("execute_bash", {"command": "pytest a.py::b"}, {"test:case"}),
-        ("shell", {"command": ["bash", "-lc", "cat a | grep b"]}, {"search"}),
-        ("WebSearch", {"query": "x"}, {"other"}),
-        ("no_such_tool", {}, {"other"}),
-    ],
-)
-def test_labels_of_tool(tool, arguments, labels):
-    assert set(labels_of_tool(tool, arguments)) == labels
-
-
-def test_kind_of_tool():
-    assert kind_of_tool("Bash") == "shell"
-    assert kind_of_tool("functions.shell") == "shell"
-    assert kind_of_tool("nothing_known") is None

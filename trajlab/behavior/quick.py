@@ -36,8 +36,7 @@ def quick_commands(text: str) -> list[RawCommand] | None:
         commands.append(command)
         position = found.end()
         if position == end:
-            piped = False
-            break
+            return commands
         separator = match_separator(text, position)
         if separator is None:
             if words != ["cat"] or piped:
@@ -48,12 +47,8 @@ def quick_commands(text: str) -> list[RawCommand] | None:
             pipeline += 1
             continue
         position = separator.end()
-        kind = separator.lastindex
-        piped = kind == 1
-        if piped:
-            command.piped_out = True
-        else:
-            pipeline += 1
+        piped = command.piped_out = separator.lastindex == 1
+        pipeline += not piped
     return None if piped else commands
 
 
