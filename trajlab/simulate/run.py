@@ -58,7 +58,8 @@ def simulate(
 ) -> SimulatedRun:
     """Write a run that shows the figures of a description, and return its paths and figures.
 
-    What is written where, the module tells. The same arguments give the same bytes. An earlier simulation in the same place is replaced, nothing else is.
+    What is written where, the module tells. The same arguments give the same bytes. An earlier simulation in the same
+    place is replaced, nothing else is.
 
     Args:
         description: Name of a run that comes with the package, or the path of a description.
