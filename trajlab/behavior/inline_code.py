@@ -12,6 +12,7 @@ import warnings
 
 from trajlab.behavior.inline_tables import (
     MODULE_TEST_CALLS,
+    NOT_PLAIN,
     OTHER_WRITES,
     PYTHON_TEST_TOKENS,
     PYTHON_WRITE_TOKENS,
@@ -36,18 +37,38 @@ def inspect_python(code: str) -> tuple[bool, str | None, list[str]]:
         Whether it explicitly writes a file of the work tree; the scope of the tests it drives (``None``
         where it drives none); command lines it hands to a shell or a process, as shell text.
     """
+    if _plainly_writes(code):
+        return True, None, []
     if not SUSPECT.search(code):
         return False, None, []
     if len(code) <= MAX_PARSED and code.count("(") < 5_000:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = None
+        tree = _parsed(code)
         if tree is not None:
             return _Inspection(tree).result()
     return bool(PYTHON_WRITE_TOKENS.search(code)), "all" if PYTHON_TEST_TOKENS.search(code) else None, []
+
+
+def _plainly_writes(code: str) -> bool:
+    """A call of ``.write_text`` in plain sight, and nothing that could make it less or more than an edit.
+
+    Most editing programs are of this kind, and parsing them costs ten times as much.
+    """
+    at = code.find(".write_text(")
+    if at < 0 or any(word in code for word in NOT_PLAIN):
+        return False
+    before = code[code.rfind("\n", 0, at) + 1 : at]
+    return "#" not in before and before.count("'") % 2 == 0 and before.count('"') % 2 == 0
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        if "\\" not in code:
+            return ast.parse(code)
+        with warnings.catch_warnings():  # an escape that Python does not know is a warning
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def writes_files(code: str, language: str) -> bool:

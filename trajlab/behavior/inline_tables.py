@@ -11,6 +11,13 @@ SUSPECT = re.compile(
 )
 """Inline Python without any of these neither writes files nor drives tests."""
 
+NOT_PLAIN = (
+    '"""', "'''", "/tmp", "/dev/", "tempfile", "gettemp", "emporary", "tmp_path", "tmpdir", "BytesIO", "StringIO",
+    "devnull", "mkdtemp", "mkstemp", "pytest", "unittest", "nose", "test(", "doctest", "run_tests", "call_command",
+    "execute_from", "subprocess", "popen", "os.system", "loadTests", "eval(", "exec(",
+)  # fmt: skip
+"""With any of these, a ``.write_text`` may be quoted, aimed at a temporary file, or not be all the code does."""
+
 WRITE_METHODS = frozenset({"write_text", "write_bytes"})
 WRITE_CALLS = frozenset(
     {
