@@ -56,8 +56,10 @@ def _plainly_writes(code: str) -> bool:
     at = code.find(".write_text(")
     if at < 0 or any(word in code for word in NOT_PLAIN):
         return False
-    before = code[code.rfind("\n", 0, at) + 1 : at]
-    return "#" not in before and before.count("'") % 2 == 0 and before.count('"') % 2 == 0
+    line = code[code.rfind("\n", 0, at) + 1 : at]
+    if "#" in line or line.count("'") % 2 or line.count('"') % 2:
+        return False
+    return code.count('"""', 0, at) % 2 == 0 and code.count("'''", 0, at) % 2 == 0
 
 
 def _parsed(code: str) -> ast.Module | None:

@@ -12,7 +12,7 @@ SUSPECT = re.compile(
 """Inline Python without any of these neither writes files nor drives tests."""
 
 NOT_PLAIN = (
-    '"""', "'''", "/tmp", "/dev/", "tempfile", "gettemp", "emporary", "tmp_path", "tmpdir", "BytesIO", "StringIO",
+    "/tmp", "/dev/", "tempfile", "gettemp", "emporary", "tmp_path", "tmpdir", "BytesIO", "StringIO",
     "devnull", "mkdtemp", "mkstemp", "pytest", "unittest", "nose", "test(", "doctest", "run_tests", "call_command",
     "execute_from", "subprocess", "popen", "os.system", "loadTests", "eval(", "exec(",
 )  # fmt: skip
