@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import xxhash
 
+from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.corpus.rows import PartRows, Place
 from trajlab.formats import log_format
@@ -141,6 +142,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             if isinstance(record, Problem):
                 rows.add_problem(place, record)
                 continue
+            _fill_commands(record)
             own = place
             if record.attempt is None:
                 record.attempt = item.attempt
@@ -149,6 +151,14 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             rows.add(own, _key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
+
+
+def _fill_commands(record: Trajectory) -> None:
+    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
+    for step in record.steps:
+        for call in step.calls:
+            if call.command is None and call.arguments.__class__ is dict:
+                call.command = shell_text(call.tool, call.arguments)
 
 
 def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:

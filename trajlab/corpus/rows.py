@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -186,11 +187,16 @@ def _request_digest(tool: str | None, arguments: str) -> int:
 
 def _content_digest(trajectory: Trajectory, requests: list[int]) -> str:
     """Digest of the prompts, the requests, the last turn, and the length of every turn and result."""
-    lengths = [len(step.text) for step in trajectory.steps]
-    results = [len(call.output or "") for step in trajectory.steps for call in step.calls]
-    said = [message.text for message in trajectory.messages]
-    said += [repr((requests, lengths, results)), trajectory.steps[-1].text if trajectory.steps else ""]
-    return digest("\0".join(said))
+    steps = trajectory.steps
+    numbers = array("q", requests)
+    numbers.extend([len(step.text) for step in steps])
+    numbers.extend([len(call.output) for step in steps for call in step.calls if call.output])
+    hasher = xxhash.xxh3_64(numbers.tobytes())
+    for message in trajectory.messages:
+        hasher.update(message.text.encode("utf-8", "replace"))
+    if steps:
+        hasher.update(steps[-1].text.encode("utf-8", "replace"))
+    return str(hasher.hexdigest())
 
 
 def _arguments_text(call: ToolCall) -> str:
@@ -204,15 +210,18 @@ def _arguments_text(call: ToolCall) -> str:
 def _tail(steps: list[Step]) -> str:
     """The last characters the agent wrote, reasoning included, in reading order."""
     pieces: list[str] = []
-    have = 0
+    missing = TAIL_CHARACTERS
     for step in reversed(steps):
-        for piece in (step.text, step.reasoning):
-            if piece:
-                pieces.append(piece)
-                have += len(piece)
-        if have >= TAIL_CHARACTERS:
+        if step.text:
+            pieces.append(step.text)
+            missing -= len(step.text)
+        if step.reasoning:
+            pieces.append(step.reasoning)
+            missing -= len(step.reasoning)
+        if missing <= 0:
             break
-    return "\n".join(reversed(pieces))
+    pieces.reverse()
+    return "\n".join(pieces)
 
 
 def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
