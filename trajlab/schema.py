@@ -272,6 +272,41 @@ COMMANDS = Table(
     ),
 )
 
+FILE_EVENTS = Table(
+    "file_events",
+    "one file that a call showed, created, changed or deleted, as far as its words tell",
+    "derived",
+    (
+        _ID,
+        _c("call", "int", "call it stands in", ""),
+        _c("step", "int", "step it stands in", ""),
+        _c("position", "int", "simple command of the call, as in `commands`", ""),
+        _c("path", "str", "path below the repository, or absolute outside of it", ""),
+        _c("action", "str", "shown, created, changed or deleted", ""),
+        _c("path_class", "str", "test, project, or scratch (outside the work tree, or the agent's own helper)", ""),
+        _c("failed", "bool", "the call is known to have failed in it", ""),
+    ),
+)
+
+CALL_RESULTS = Table(
+    "call_results",
+    "one call of which more is known than its exit code tells",
+    "derived",
+    (
+        _ID,
+        _c("call", "int", "call", ""),
+        _c("outcome", "str", "ok, failed, timeout, not_found, traceback or unknown; the exit code decides first", ""),
+        _c("tests_passed", "int", "tests passed, by the last summary it shows", "no summary, or it does not say", "tests"),
+        _c("tests_failed", "int", "tests failed", "as tests_passed", "tests"),
+        _c("tests_errors", "int", "tests with errors, and modules that could not be collected", "as tests_passed", "tests"),
+        _c("tests_skipped", "int", "tests skipped, or expected to fail", "as tests_passed", "tests"),
+    ),
+)
+
+_NO_EDIT = "no project edit whose path is known"
+_NO_EDIT_CALL = "no edit call"
+_UNKNOWN_LABELS = "no call whose labels could be known"
+
 BEHAVIOUR = Table(
     "behaviour",
     "one trajectory: what the agent did",
@@ -324,6 +359,27 @@ BEHAVIOUR = Table(
         _c("suite_run", "bool", "runs a test suite (all or part)", "no call whose labels could be known"),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
+        _c("first_project_edit", "int", "call of the first edit of project code", _NO_EDIT),
+        _c("last_project_edit", "int", "call of the last edit of project code", _NO_EDIT),
+        _c("n_project_edits", "int", "calls that edit project code", _UNKNOWN_LABELS, "calls"),
+        _c("n_executes_before", "int", "calls that execute before the first project edit", _UNKNOWN_LABELS, "calls"),
+        _c("n_verifications", "int", "calls that execute after the first project edit", _NO_EDIT, "calls"),
+        _c("ladder_first", "str", "highest rung after the first project edit: none, static, inline, script, targeted, suite",
+           _NO_EDIT),
+        _c("ladder_last", "str", "highest rung after the last project edit", _NO_EDIT),
+        _c("stale", "bool", "a project edit came after the last verification", "no project edit, or no verification"),
+        _c("n_edits_with_path", "int", "edits of project and test files, one per call and file", _UNKNOWN_LABELS, "edits"),
+        _c("n_readback", "int", "of these, shown again within 3 calls and before the next edit", "no such edit", "edits"),
+        _c("submitted_unverified", "bool", "submitted without any verification", "no project edit, or not submitted"),
+        _c("submitted_with_failing_tests", "bool", "the last test run before the end failed",
+           "not submitted, no test run, or its result not known"),
+        _c("edit_flip_flop", "bool", "an edit puts a file of the project or its tests back into an earlier state",
+           "no such edit"),
+        _c("n_failed_edits", "int", "edit calls known to have failed", _NO_EDIT_CALL, "calls"),
+        _c("failed_edit_streak", "int", "longest run of failed edit calls", _NO_EDIT_CALL, "calls"),
+        _c("repeated_failed_edit", "bool", "a failed edit is made again, word by word, and fails", _NO_EDIT_CALL),
+        _c("n_abandoned_files", "int", "project and test files edited, then put back or deleted for good",
+           "no edit of such a file", "files"),
         _c("rules", "str", "version of the behaviour rules", ""),
     ),
 )
@@ -377,8 +433,8 @@ SOURCES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
-        OVERLAY, OUTCOMES, SOURCES,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
+        CALL_RESULTS, BEHAVIOUR, OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""

@@ -9,15 +9,18 @@ from typing import Any
 
 import msgspec
 
+from trajlab.behavior.path_rules import PATHS_VERSION
 from trajlab.behavior.repetition import repetition_facts
+from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import analyse, labels_of
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
+from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
+RULES_VERSION = f"behaviour-2+{SHELL_RULES}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 Row = tuple[Any, ...]
@@ -28,6 +31,8 @@ class Derived(msgspec.Struct):
 
     commands: list[Row]
     behaviour: Row
+    file_events: list[Row]
+    call_results: list[Row]
 
 
 @lru_cache(maxsize=1024)
@@ -101,8 +106,9 @@ def derive(
         tail_repetitive: Whether the end of its text is repetitive.
 
     Returns:
-        Rows in the column order of the tables ``commands`` (labels as one integer) and ``behaviour``, without the id.
+        Rows in the column order of the derived tables (labels of ``commands`` as one integer), without the id.
     """
+    work = Work()
     commands: list[Row] = []
     masks: list[int] = []
     calls: list[ToolCall] = []
@@ -118,21 +124,25 @@ def derive(
             elif call.command is not None:
                 mask, rows = _shell_facts(call.command)
                 masks.append(mask)
+                if mask & WORKS or call.exit_code != 0:
+                    work.add((number, step_number, len(calls)), call, mask)
                 for position, row in enumerate(rows):
                     commands.append((number, step_number, position, *row))
             else:
                 mask = _tool_mask(call)
                 masks.append(mask)
                 if mask:
+                    work.add((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
     row = (
         *_counts(trajectory, calls, agent_chars),
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
+        *work.row(observed=any(masks) or any(call.command is not None for call in calls)),
         RULES_VERSION,
     )
-    return Derived(commands, row)
+    return Derived(commands, row, work.files.rows, work.results)
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:

@@ -82,6 +82,8 @@ class PartRows:
         written = agent_chars + (reasoning_chars or 0)
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
         self.tables["commands"].rows.extend(derived.commands)
+        self.tables["file_events"].rows.extend(derived.file_events)
+        self.tables["call_results"].rows.extend(derived.call_results)
         self.tables["behaviour"].rows.append(derived.behaviour)
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1

@@ -1,0 +1,132 @@
+"""Paths that code and patches write, read from their text; nothing is executed, and what is unsure is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+Written = tuple[str, str]
+"""A path and what is done to it: ``written`` (made or changed), ``created``, ``changed`` or ``deleted``."""
+
+MAX_CODE = 200_000
+
+_LITERAL = r"(['\"])([^'\"\n]{1,300})\1"
+_OPEN = re.compile(
+    r"open\([ \n]{0,20}(?:[rbu]?" + _LITERAL + r"|([A-Za-z_]\w{0,80}))[ \n]{0,20},[ \n]{0,20}(?:mode ?= ?)?"
+    r"['\"][rbtU]{0,3}[wax+]"
+)
+_METHOD = re.compile(r"\.(?:write_text|write_bytes|open\([ ]?['\"][wax])")
+_BEFORE_METHOD = re.compile(r"(?:Path\([ ]?" + _LITERAL + r"[ ]?\)|\b([A-Za-z_]\w{0,80}))\Z")
+_COPY = re.compile(r"(?:copy|copy2|copyfile|move|rename|replace)\([^,()\n]{1,200},[ ]?" + _LITERAL + r"\)")
+_REMOVE = re.compile(r"os\.(?:remove|unlink)\([ ]?" + _LITERAL)
+_OTHER = re.compile(
+    r"(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|Bun\.write|Deno\.writeTextFile|"
+    r"Deno\.writeTextFileSync|File\.write|IO\.write|file_put_contents|fopen|File\.open|io\.open)\([ ]?" + _LITERAL
+)
+_QUOTED = re.compile(_LITERAL)
+_FILE_NAME = re.compile(r"[\w@.+~-]*(?:/[\w@.+~ -]+)*\.\w{1,8}\Z")
+
+_PATCH = re.compile(r"^--- ([^\t\n]{1,400})[^\n]*\n\+\+\+ ([^\t\n]{1,400})", re.MULTILINE)
+_APPLY_PATCH = re.compile(
+    r"^[ \t]{0,8}\*\*\* (?:(Update|Add|Delete) File|Move to): ([^\n]{1,400})$", re.MULTILINE
+)
+_NULL = "/dev/null"
+
+
+@lru_cache(maxsize=1024)
+def paths_of_code(code: str) -> tuple[Written, ...]:
+    """Files that a program explicitly writes or removes.
+
+    A path counts where it is a literal in the writing call, or a variable to which a literal is given in the same
+    text: by assignment, as the value of a loop, or as the argument of a function whose first parameter it is.
+    """
+    if len(code) > MAX_CODE:
+        return ()
+    found: dict[Written, None] = {}
+    for match in _METHOD.finditer(code):
+        before = _BEFORE_METHOD.search(code, max(0, match.start() - 320), match.start())
+        if before:
+            _add(found, code, before[2], before[3])
+    if "open(" in code:
+        for match in _OPEN.finditer(code):
+            _add(found, code, match[2], match[3])
+    for match in _OTHER.finditer(code):
+        _add(found, code, match[2], None)
+    if "shutil" in code or "os.re" in code:
+        for match in _COPY.finditer(code):
+            _add(found, code, match[2], None)
+        for match in _REMOVE.finditer(code):
+            found[(match[2], "deleted")] = None
+    return tuple(found)
+
+
+def _add(found: dict[Written, None], code: str, literal: str | None, name: str | None) -> None:
+    if literal is not None:
+        found[(literal, "written")] = None
+    elif name is not None:
+        for path in _values(code, name):
+            found[(path, "written")] = None
+
+
+def _values(code: str, name: str) -> Iterator[str]:
+    """File names given to a variable in the same text."""
+    position = 0
+    size = len(name)
+    for _ in range(50):
+        position = code.find(name, position)
+        if position < 0:
+            return
+        end = position + size
+        if code[position - 1 : position].isidentifier() or code[end : end + 1].isidentifier():
+            position = end
+            continue
+        start = code.rfind("\n", 0, position) + 1
+        stop = code.find("\n", end)
+        line = code[start : len(code) if stop < 0 else stop][:600]
+        before, after = line[: position - start].strip(), line[end - start :].lstrip()
+        if (not before and after[:1] == "=" and after[1:2] != "=") or (before == "for" and after[:3] == "in "):
+            yield from _file_names(after)
+        elif before.startswith("def ") and before.endswith("("):
+            yield from _arguments(code, before[4:-1].strip())
+        position = end
+
+
+def _file_names(text: str) -> Iterator[str]:
+    literals = [match[2] for match in _QUOTED.finditer(text)]
+    joined = "/".join(part.strip("/") for part in literals) if "join(" in text or "' /" in text else ""
+    for literal in [joined] if joined and len(literals) > 1 else literals:
+        if _FILE_NAME.match(literal):
+            yield literal
+
+
+def _arguments(code: str, function: str) -> Iterator[str]:
+    if not function.isidentifier():
+        return
+    for match in re.finditer(rf"(?<!def )\b{function}\([ \n]{{0,20}}{_LITERAL}", code):
+        if _FILE_NAME.match(match[2]):
+            yield match[2]
+
+
+@lru_cache(maxsize=1024)
+def paths_of_patch(text: str) -> tuple[Written, ...]:
+    """Files of a unified diff or of an ``apply_patch`` text (``*** Update File: …``)."""
+    found: list[Written] = []
+    if "*** " in text:
+        for match in _APPLY_PATCH.finditer(text):
+            action = {"Update": "changed", "Add": "created", "Delete": "deleted", None: "created"}[match[1]]
+            if match[1] is None and found:
+                found[-1] = (found[-1][0], "deleted")
+            found.append((match[2].strip(), action))
+    if "\n+++ " in text:
+        for match in _PATCH.finditer(text):
+            old, new = match[1].strip(), match[2].strip()
+            if new == _NULL:
+                found.append((_without_prefix(old, "a/"), "deleted"))
+            else:
+                found.append((_without_prefix(new, "b/"), "created" if old == _NULL else "changed"))
+    return tuple(found)
+
+
+def _without_prefix(path: str, prefix: str) -> str:
+    return path[2:] if path.startswith(prefix) else path
