@@ -124,7 +124,7 @@ def derive(
             elif call.command is not None:
                 mask, rows = _shell_facts(call.command)
                 masks.append(mask)
-                if mask & WORKS or call.exit_code != 0:
+                if mask & WORKS or call.exit_code:
                     work.add((number, step_number, len(calls)), call, mask)
                 for position, row in enumerate(rows):
                     commands.append((number, step_number, position, *row))

@@ -21,11 +21,14 @@ from trajlab.behavior.shell_files import (
     TOUCHED,
     WRITTEN,
     Touch,
+    substitution,
 )
 from trajlab.behavior.written_paths import paths_of_code, paths_of_patch
 
 Row = tuple[Any, ...]
 
+READ_BACK_CALLS = 3
+"""An edit is read back when its file is shown in its own call, after it, or in one of the next three."""
 MOST_EXPANDED = 50
 """Files that ``git diff`` without a path may stand for."""
 
@@ -37,14 +40,20 @@ class FileLog:
 
     Attributes:
         rows: Rows of the table ``file_events`` without the trajectory's id.
+        n_edits: Edits of project and test files, one for each call and file.
+        n_read_back: Those whose file was shown again in time.
+        flip_flop: An edit put such a file back into an earlier state.
+        abandoned: Such files that were edited and then put back or deleted.
     """
 
     __slots__ = (
-        "_changed", "_classes", "_contents", "_gone", "_made_folders", "_open", "abandoned", "flip_flop", "rows",
+        "_changed", "_classes", "_contents", "_edited_at", "_gone", "_made_folders", "_open", "_pending", "abandoned",
+        "flip_flop", "n_edits", "n_read_back", "rows",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
+        self.n_edits = self.n_read_back = 0
         self.flip_flop = False
         self.abandoned: set[str] = set()
         self._classes: dict[str, str] = {}
@@ -53,50 +62,80 @@ class FileLog:
         self._gone: set[str] = set()
         self._made_folders: set[str] = set()
         self._open: str | None = None
+        self._pending: dict[str, int] = {}
+        self._edited_at: dict[str, int] = {}
 
-    def add(self, call: int, step: int, touches: Iterable[Touch], *, failed: bool, sees: bool) -> bool:
+    def add(
+        self, place: tuple[int, int, int], touches: Iterable[Touch], *, failed: bool, sees: bool
+    ) -> tuple[int, bool]:
         """Add what one call did.
 
         Args:
-            call: Number of the call.
-            step: Number of its step.
+            place: Number of the call, of its step, and its place among the agent's calls.
             touches: What its words say it does, in order.
             failed: It is known to have failed in it.
             sees: The agent sees its output.
 
         Returns:
-            Whether a source file that the call ran is known to write files of the project or its tests.
+            Position of the last simple command that edits project code (-1: none), and whether a source file that
+            the call runs is known to write files of the project or its tests.
         """
-        rows, classes = self.rows, self._classes
-        edits_by_script = False
+        edited, by_script, classes = -1, False, self._classes
         for position, path, how, before, after in touches:
             if how == SHOWN and path != EVERYTHING and path != OPEN_FILE:
                 kind = classes.get(path)
                 if kind is None:
                     kind = classes[path] = path_class(path)
                 self._open = path
-                rows.append((call, step, position, path, SHOWN, kind, failed))
-            elif how == RUN or how == APPLIED:
-                for written, action in self._inside(path, how):
-                    kind, action = self._resolve(written, action, None, None, failed=failed)
-                    edits_by_script = edits_by_script or (kind != "scratch" and how == RUN)
-                    rows.append((call, step, position, written, action, kind, failed))
+                self.rows.append((place[0], place[1], position, path, SHOWN, kind, failed))
+                if path in self._pending and not failed:
+                    self._read_back(path, place[2])
+            elif how == RUN and path not in self._contents:
+                continue
             elif how == FOLDER:
-                top = path.partition("/")[0]
-                if top not in classes and not failed:
-                    self._made_folders.add(top)
+                self._make_folder(path, failed=failed)
             else:
                 for one, action in self._expanded(path, how, sees=sees):
                     kind, action = self._resolve(one, action, before, after, failed=failed)
-                    if action:
-                        rows.append((call, step, position, one, action, kind, failed))
-        return edits_by_script
+                    if not action:
+                        continue
+                    self.rows.append((place[0], place[1], position, one, action, kind, failed))
+                    if action == SHOWN:
+                        self._read_back(one, place[2])
+                    elif not failed:
+                        self._edit(one, action, kind, place[2])
+                        edited = position if kind == "project" else edited
+                        by_script = by_script or (how == RUN and kind != "scratch")
+        return edited, by_script
+
+    def _read_back(self, path: str, here: int) -> None:
+        when = self._pending.pop(path, None)
+        if when is not None and here - when <= READ_BACK_CALLS:
+            self.n_read_back += 1
+
+    def _edit(self, path: str, action: str, kind: str, here: int) -> None:
+        if kind == "scratch":
+            return
+        if action == DELETED:
+            self._pending.pop(path, None)
+            return
+        if self._edited_at.get(path) != here:
+            self._edited_at[path] = here
+            self.n_edits += 1
+        self._pending[path] = here
+
+    def _make_folder(self, path: str, *, failed: bool) -> None:
+        top = path.partition("/")[0]
+        if not failed and not any(known.startswith(f"{top}/") for known in self._classes):
+            self._made_folders.add(top)
 
     def _expanded(self, path: str, how: str, *, sees: bool) -> Sequence[tuple[str, str]]:
         if path == EVERYTHING:
             if how == SHOWN and not sees:
                 return ()
             return [(changed, how) for changed in list(self._changed)[-MOST_EXPANDED:]]
+        if how in (RUN, APPLIED):
+            return self._inside(path, how)
         if path == OPEN_FILE:
             return () if self._open is None else ((self._open, how),)
         if how == MAYBE_REVERTED:
@@ -159,7 +198,8 @@ class FileLog:
         self.abandoned.discard(path)
         if changed is None:
             changed = self._changed[path] = set()
-        if before is not None and after is not None and how == CHANGED and before != after:
-            if (after, before) in changed:
-                self.flip_flop = True
-            changed.add((before, after))
+        if before is not None and how == CHANGED:
+            pair = substitution(before) if after is None else (before, after)
+            if pair is not None and pair[0] != pair[1]:
+                self.flip_flop = self.flip_flop or (pair[1], pair[0]) in changed
+                changed.add(pair)

@@ -15,6 +15,7 @@ _UNKNOWN = re.compile(r"[\n\r\0$*?{}`<>|;\"'()]")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*)*\Z")
 
 
+@lru_cache(maxsize=8192)
 def clean_path(path: str, folder: str = "") -> str | None:
     """One spelling for the paths of a work tree.
 
@@ -26,13 +27,10 @@ def clean_path(path: str, folder: str = "") -> str | None:
         The path below the repository where it lies there (``a/b.py`` for ``/testbed/a/b.py``), else the absolute
         path; ``None`` where it is no single file: empty, a pattern, a device, a value that only the shell knew.
     """
-    if not folder and _PLAIN.match(path) and len(path) <= LONGEST_PATH:
+    if len(path) > LONGEST_PATH:
+        return None
+    if not folder and _PLAIN.match(path):
         return path
-    return _cleaned(path, folder) if len(path) <= LONGEST_PATH else None
-
-
-@lru_cache(maxsize=4096)
-def _cleaned(path: str, folder: str) -> str | None:
     if not path or path == "-" or _UNKNOWN.search(path) or path.startswith("/dev/"):
         return None
     if folder and path[0] not in "/~":
@@ -45,6 +43,13 @@ def _cleaned(path: str, folder: str) -> str | None:
         if found:
             path = path[found.end() + 1 :] or "."
     return path
+
+
+@lru_cache(maxsize=1024)
+def changed_folder(path: str, folder: str) -> str:
+    """Where a command runs after ``cd path``; empty at the top of the repository, or where it cannot be told."""
+    clean = clean_path(path, folder)
+    return "" if clean is None or clean == "." else clean
 
 
 @lru_cache(maxsize=8192)

@@ -14,6 +14,8 @@ RESULTS_VERSION = "1"
 
 TAIL = 2_000
 """Characters at the end of an output in which a summary of tests is looked for."""
+PYTEST_TAIL = 400
+"""The same for pytest, whose summary is its last line."""
 ERROR_TAIL = 400
 """Characters at the end of an output in which an error of the shell is looked for."""
 
@@ -23,8 +25,7 @@ NOT_FOUND_CODES = frozenset({127})
 """POSIX shells: command not found."""
 
 TIMEOUT_TEXTS = ("timed out", "Timed out", "TimeoutExpired", "timeout expired", "<timeout>")
-NOT_FOUND_TEXTS = (": command not found", ": not found", "is not recognized as an internal or external command",
-                   "No module named pytest")  # fmt: skip
+NOT_FOUND_TEXTS = (": command not found", ": not found", "is not recognized as an internal or external command")
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -45,9 +46,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-_PYTEST = re.compile(
-    r"^[= ]*((?:[0-9]+ [a-z]+(?:, )?){1,9}|no tests ran) in [0-9.:]+ ?(?:s\b|seconds)", re.MULTILINE
-)
+_PYTEST = re.compile(r"[= ]{0,200}((?:[0-9]+ [a-z]+(?:, )?){1,9}|no tests ran) in [0-9.:]+ ?(?:s\b|seconds)")
 _COUNT = re.compile(r"([0-9]+) ([a-z]+)")
 _RAN = re.compile(r"Ran ([0-9]+) tests? in [0-9.]+s?\s{1,4}(OK|FAILED|NO TESTS RAN)(?: \(([^()\n]{1,200})\))?")
 _NAMED = re.compile(r"([a-z ]{4,30})=([0-9]+)")
@@ -84,19 +83,22 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _pytest(tail: str, output: str) -> Counts | None:
-    found = _last(_PYTEST, tail)
-    if found is None:
-        return None
-    n = _words(found[1])
-    errors = n.get("error", 0) + n.get("errors", 0)
-    return Counts(n.get("passed", 0) + n.get("xpassed", 0), n.get("failed", 0), errors,
-                 n.get("skipped", 0) + n.get("xfailed", 0))  # fmt: skip
+    first = max(len(tail) - PYTEST_TAIL, 0)
+    place = tail.rfind(" in ", first)
+    while place > 0:
+        if tail[place + 4 : place + 5].isdigit():
+            found = _PYTEST.match(tail, tail.rfind("\n", 0, place) + 1)
+            if found is not None:
+                n = _words(found[1])
+                errors = n.get("error", 0) + n.get("errors", 0)
+                return Counts(n.get("passed", 0) + n.get("xpassed", 0), n.get("failed", 0), errors,
+                              n.get("skipped", 0) + n.get("xfailed", 0))  # fmt: skip
+        place = tail.rfind(" in ", first, place)
+    return None
 
 
 def _unittest(tail: str, output: str) -> Counts | None:
-    # Django goes on about its databases for long after the summary.
-    place = output.rfind("\nRan ")
-    found = _RAN.match(output, place + 1) or (_last(_RAN, output[place : place + 300]) if place >= 0 else None)
+    found = _last(_RAN, tail) if "Ran " in tail else None
     if found is None:
         return None
     named = {match[1].strip(): int(match[2]) for match in _NAMED.finditer(found[3] or "")}
@@ -106,7 +108,7 @@ def _unittest(tail: str, output: str) -> Counts | None:
 
 
 def _sympy(tail: str, output: str) -> Counts | None:
-    found = _last(_SYMPY, tail)
+    found = _last(_SYMPY, tail) if "finished:" in tail else None
     if found is None:
         return None
     n = _words(found[1])
@@ -115,10 +117,12 @@ def _sympy(tail: str, output: str) -> Counts | None:
 
 
 def _javascript(tail: str, output: str) -> Counts | None:
-    found = _last(_JEST, tail) or _last(_VITEST, tail)
+    found = (_last(_JEST, tail) or _last(_VITEST, tail)) if "Tests" in tail else None
     if found is not None:
         n = _words(found[1])
         return Counts(n.get("passed", 0), n.get("failed", 0), 0, n.get("skipped", 0) + n.get("todo", 0))
+    if "passing" not in tail and "failing" not in tail:
+        return None
     n = {match[2]: int(match[1]) for match in _MOCHA.finditer(tail)}
     return Counts(n.get("passing", 0), n.get("failing", 0), 0, n.get("pending", 0)) if n else None
 
@@ -150,11 +154,11 @@ def _cargo(tail: str, output: str) -> Counts | None:
 
 
 def _maven(tail: str, output: str) -> Counts | None:
-    found = _last(_MAVEN, tail)
+    found = _last(_MAVEN, tail) if "Tests run: " in tail else None
     if found is not None:
         run, failed, errors, skipped = (int(number or 0) for number in found.groups())
         return Counts(max(run - failed - errors - skipped, 0), failed, errors, skipped)
-    found = _last(_GRADLE, tail)
+    found = _last(_GRADLE, tail) if " completed" in tail else None
     if found is None:
         return None
     run, failed, skipped = (int(number or 0) for number in found.groups())
@@ -162,11 +166,11 @@ def _maven(tail: str, output: str) -> Counts | None:
 
 
 def _ruby(tail: str, output: str) -> Counts | None:
-    found = _last(_RSPEC, tail)
+    found = _last(_RSPEC, tail) if " example" in tail else None
     if found is not None:
         run, failed, pending = (int(number or 0) for number in found.groups())
         return Counts(max(run - failed - pending, 0), failed, 0, pending)
-    found = _last(_MINITEST, tail)
+    found = _last(_MINITEST, tail) if " assertions, " in tail else None
     if found is None:
         return None
     run, failed, errors, skipped = (int(number or 0) for number in found.groups())
@@ -174,6 +178,8 @@ def _ruby(tail: str, output: str) -> Counts | None:
 
 
 def _phpunit(tail: str, output: str) -> Counts | None:
+    if "ssertion" not in tail:
+        return None
     if found := _last(_PHPUNIT_OK, tail):
         return Counts(int(found[1]), 0, 0, 0)
     found = _last(_PHPUNIT, tail)
@@ -186,6 +192,8 @@ def _phpunit(tail: str, output: str) -> Counts | None:
 
 
 def _dotnet(tail: str, output: str) -> Counts | None:
+    if "assed" not in tail:
+        return None
     if found := _last(_DOTNET, tail):
         return Counts(int(found[2]), int(found[1]), 0, int(found[3]))
     if found := _last(_CTEST, tail):
@@ -193,47 +201,49 @@ def _dotnet(tail: str, output: str) -> Counts | None:
     return None
 
 
-SUMMARIES: tuple[tuple[str, Callable[[str, str], Counts | None]], ...] = (
-    ("tests finished:", _sympy),
-    (" in ", _pytest),
-    ("Tests:", _javascript),
-    (" Tests ", _javascript),
-    ("passing", _javascript),
-    ("test result: ", _cargo),
-    ("Tests run: ", _maven),
-    ("completed", _maven),
-    ("ok  \t", _go),
-    ("FAIL", _go),
-    ("PASS", _go),
-    ("examples, ", _ruby),
-    ("example, ", _ruby),
-    (" assertions", _ruby),
-    ("ssertions", _phpunit),
-    ("Passed:", _dotnet),
-    ("tests passed, ", _dotnet),
-)
-"""A text that a framework's summary holds, and what reads it; the first that finds one wins."""
+ALL_READERS = (_pytest, _unittest, _sympy, _javascript, _cargo, _maven, _go, _ruby, _phpunit, _dotnet)
+"""What reads the summary of each framework, for runs whose framework is not told (``make test``, ``tox``)."""
+
+READERS: dict[str, tuple[Callable[[str, str], Counts | None], ...]] = {
+    "pytest": (_pytest,),
+    "unittest": (_unittest,),
+    "django": (_unittest,),
+    "nose": (_unittest,),
+    "sympy": (_sympy,),
+    "jest": (_javascript,),
+    "vitest": (_javascript,),
+    "mocha": (_javascript,),
+    "cargo test": (_cargo,),
+    "go test": (_go,),
+    "maven": (_maven,),
+    "gradle": (_maven,),
+    "rspec": (_ruby,),
+    "minitest": (_ruby,),
+    "phpunit": (_phpunit,),
+    "dotnet test": (_dotnet,),
+    "ctest": (_dotnet,),
+}
+"""What reads the summary of a framework, by the last part of the id of the rule that found the test run."""
 
 
-def count_tests(output: str) -> Counts | None:
+def count_tests(output: str, framework: str | None = None) -> Counts | None:
     """Counts of the last test run in an output.
 
     Args:
         output: What a call that runs tests printed.
+        framework: A name of ``READERS``; any other, or ``None``: not told.
 
     Returns:
-        ``None`` where no summary of a known framework stands in the last 2,000 characters (that of unittest and
-        of cargo may stand anywhere).
+        ``None`` where no summary stands in the last 2,000 characters (that of cargo may stand anywhere).
     """
     tail = output[-TAIL:]
     if "\x1b[" in tail:
         tail = _ANSI.sub("", tail)
-    for mark, read in SUMMARIES:
-        if mark in tail:
-            found = read(tail, output)
-            if found is not None:
-                return found
-    return _unittest(tail, output) if "Ran " in output else None
+    for read in READERS.get(framework, ALL_READERS) if framework is not None else ALL_READERS:
+        found = read(tail, output)
+        if found is not None:
+            return found
+    return None
 
 
 def outcome(call: ToolCall) -> str:
@@ -243,21 +253,32 @@ def outcome(call: ToolCall) -> str:
         ``ok``, ``failed``, ``timeout``, ``not_found``, ``traceback`` (failed, and a Python traceback is shown)
         or ``unknown``.
     """
-    code, output = call.exit_code, call.output or ""
+    code = call.exit_code
     if code == 0:
         return "ok"
     if code in NOT_FOUND_CODES:
         return "not_found"
     if code in TIMEOUT_CODES:
         return "timeout"
-    tail = output[-ERROR_TAIL:]
-    if code is None or code < 0:
-        if any(text in tail for text in TIMEOUT_TEXTS):
-            return "timeout"
-        if code is None and len(output) < ERROR_TAIL and any(text in tail for text in NOT_FOUND_TEXTS):
-            return "not_found"
+    output = call.output or ""
+    if (code is None or code < 0) and (told := _told(output)):
+        return told
     if code is not None or call.is_error:
         return "traceback" if TRACEBACK in output[-TAIL:] else "failed"
     if TRACEBACK in output[-TAIL:]:
         return "traceback"
     return "unknown" if call.is_error is None else "ok"
+
+
+def _told(output: str) -> str | None:
+    """A timeout or a missing program, where the end of the output says so in so many words."""
+    tail = output[-ERROR_TAIL:]
+    if "imed out" in tail or "imeout" in tail:
+        for text in TIMEOUT_TEXTS:
+            if text in tail:
+                return "timeout"
+    if len(output) < ERROR_TAIL and "not " in tail:
+        for text in NOT_FOUND_TEXTS:
+            if text in tail:
+                return "not_found"
+    return None

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from trajlab.behavior.paths import clean_path
+from trajlab.behavior.paths import changed_folder, clean_path
 from trajlab.behavior.rules import FILTERS, INTERPRETERS, SOURCE_SUFFIXES
 from trajlab.behavior.shell import analyse
 from trajlab.behavior.verdicts import SimpleCommand
 from trajlab.behavior.written_paths import paths_of_code, paths_of_patch
 
 Touch = tuple[int, str, str, str | None, str | None]
-"""Position of the simple command, path, what is done, text before and text after (where known)."""
+"""Position of the simple command, path, what is done, text before and text after (where known).
+
+For ``sed``, its program alone stands in place of the text before.
+"""
 
 SHOWN, CREATED, CHANGED, DELETED = "shown", "created", "changed", "deleted"
 WRITTEN = "written"
@@ -30,6 +33,8 @@ OPEN_FILE = "@"
 """Stands for the file that is open in the scaffold's editor."""
 
 READ = frozenset({"read"})
+SEARCH = frozenset({"search"})
+_READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "tac", "bat"})
 _NO_VALUES = (0, frozenset[str]())
 _GIT_NAMES = frozenset({"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--quiet", "--summary"})
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "-U", "-s", "--source", "-b", "-B", "--orphan"})
@@ -44,13 +49,11 @@ _DELETES = frozenset(["rm", "unlink", "shred", "trash", "del", "remove-item", "g
 class _Touches:
     """The touches of one shell text, with the folder it has gone to."""
 
-    __slots__ = ("depth", "folder", "found", "outer", "position")
+    __slots__ = ("folder", "found", "position")
 
     def __init__(self) -> None:
         self.found: list[Touch] = []
         self.folder = ""
-        self.outer = ""
-        self.depth = 0
         self.position = 0
 
     def add(self, path: str, how: str, before: str | None = None, after: str | None = None) -> None:
@@ -62,11 +65,6 @@ class _Touches:
         """A touch of what is no path: everything, or the open file."""
         self.found.append((self.position, path, how, None, None))
 
-    def change_folder(self, arguments: Sequence[str]) -> None:
-        if arguments:
-            folder = clean_path(arguments[-1], self.folder)
-            self.folder = "" if folder in (None, ".") else str(folder)
-
 
 @lru_cache(maxsize=8192)
 def shell_touches(text: str) -> tuple[Touch, ...]:
@@ -76,14 +74,34 @@ def shell_touches(text: str) -> tuple[Touch, ...]:
         labels, program = command.labels, command.program
         if not labels:
             continue
+        if program == "cd":
+            if command.arguments:
+                touches.folder = changed_folder(command.arguments[-1], touches.folder)
+            continue
         touches.position = position
-        if program == "cd" or program == "pushd":
-            touches.change_folder(command.arguments)
-        elif labels == READ:
-            _read(command, touches)
-        else:
+        if labels == READ:
+            path = _only_operand(program, command.arguments) if not command.redirects else None
+            if path is None:
+                _read(command, touches)
+            else:
+                touches.add(path, SHOWN)
+        elif labels != SEARCH:
             _other(command, labels, touches)
     return tuple(touches.found)
+
+
+def _only_operand(program: str, words: Sequence[str]) -> str | None:
+    """The file of the plainest reading commands; ``None`` for all others."""
+    count = len(words)
+    if count == 1 and program in _READERS:
+        path = words[0]
+    elif count == 3 and words[0] == "-n" and (program == "sed" or program in _READERS):
+        path = words[2]
+    elif count == 2 and program == "nl":
+        path = words[1]
+    else:
+        return None
+    return path if path[:1] != "-" else None
 
 
 def operands(program: str, words: Sequence[str]) -> list[str]:
@@ -126,7 +144,7 @@ def _read(command: SimpleCommand, touches: _Touches) -> None:
 def _other(command: SimpleCommand, labels: frozenset[str], touches: _Touches) -> None:
     program = command.program
     if "edit" in labels:
-        if command.redirects and any(rule.startswith("redirect") for _, rule in command.rules):
+        if command.redirects and command.rules[-1][1].startswith("redirect"):
             _redirects(command, touches)
         else:
             _EDITS.get(program, _edit)(command, touches)
@@ -136,7 +154,7 @@ def _other(command: SimpleCommand, labels: frozenset[str], touches: _Touches) ->
     elif "fileop" in labels:
         _file_operation(command, touches)
     elif "script" in labels:
-        for word in command.arguments if program in ("python", "bash", "sh", "node", "ruby", "perl") else ():
+        for word in command.arguments if program == "python" else ():
             if word[:1] != "-":
                 touches.add(word, RUN)
                 break
@@ -168,23 +186,26 @@ def _inline(command: SimpleCommand, touches: _Touches) -> None:
         code = next((words[i + 1] for i, word in enumerate(words[:-1]) if word in _CODE_FLAGS), None)
     if code is None and command.program == "perl":
         return
-    for path, how in paths_of_code(code) if code is not None else ():
+    for path, how in paths_of_code(code, command.program) if code is not None else ():
         touches.add(path, how)
 
 
 def _sed(command: SimpleCommand, touches: _Touches) -> None:
-    script = next((word for word in command.arguments if word[:1] != "-"), "")
-    before, after = _substitution(script)
-    for path in operands("sed", command.arguments):
-        touches.add(path, CHANGED, before, after)
+    words = command.arguments
+    if len(words) == 3 and words[0] == "-i":
+        touches.add(words[2], CHANGED, words[1])
+        return
+    script = next((word for word in words if word[:1] != "-"), "")
+    for path in operands("sed", words):
+        touches.add(path, CHANGED, script)
 
 
-def _substitution(script: str) -> tuple[str | None, str | None]:
-    """Text before and after of a single ``s/a/b/``, each with the line it is for."""
+def substitution(script: str) -> tuple[str, str] | None:
+    """Text before and after of a single ``s/a/b/`` of sed, each with the line it is for."""
     body = script.lstrip("0123456789,$ ")
     parts = body.split(body[1]) if body[:1] == "s" and len(body) > 3 else []
     if len(parts) != 4:
-        return None, None
+        return None
     lines = script[: len(script) - len(body)]
     return f"{lines}:{parts[1]}", f"{lines}:{parts[2]}"
 

@@ -17,7 +17,7 @@ import msgspec
 from trajlab.behavior.files import FileLog
 from trajlab.behavior.results import Counts, count_tests, outcome
 from trajlab.behavior.shell import analyse
-from trajlab.behavior.shell_files import SHOWN, Touch, shell_touches
+from trajlab.behavior.shell_files import Touch, shell_touches
 from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import kind_of_tool
 from trajlab.records import ToolCall
@@ -27,8 +27,6 @@ Row = tuple[Any, ...]
 
 RUNGS = ("none", "static", "inline", "script", "targeted", "suite")
 """The ladder, lowest first."""
-READ_BACK_CALLS = 3
-"""An edit is read back when its file is shown in its own call, after it, or in one of the next three."""
 
 _BITS = {label: 1 << place for place, label in enumerate(LABELS)}
 TEST = _BITS["test:all"] | _BITS["test:part"] | _BITS["test:file"] | _BITS["test:case"]
@@ -105,6 +103,19 @@ def runs_of(text: str, without_scripts: bool) -> tuple[int, int]:
     return last, highest
 
 
+@lru_cache(maxsize=4096)
+def framework_of(text: str) -> str | None:
+    """The framework whose tests a shell text runs, by the rule that found them; ``None`` for none or several."""
+    found = {
+        rule.rpartition("/")[2]
+        for command in analyse(text)
+        if command.scope is not None
+        for label, rule in command.rules
+        if label.startswith("test:")
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 class Work:
     """What the calls of one trajectory did to files and how they checked it, call after call.
 
@@ -114,9 +125,9 @@ class Work:
     """
 
     __slots__ = (
-        "edits", "executes_before", "failed_edits", "failed_requests", "failed_streak", "files", "first_edit",
+        "executes_before", "failed_edits", "failed_requests", "failed_streak", "files", "first_edit",
         "first_rung", "last_edit", "last_rung", "last_tests_bad", "last_verified", "longest_streak", "n_project_edits",
-        "pending", "read_back", "repeated_failure", "results", "streak_calls", "submitted", "verifications",
+        "repeated_failure", "results", "streak_calls", "submitted", "verifications",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -130,8 +141,6 @@ class Work:
         self.last_verified = False
         self.last_tests_bad: bool | None = None
         self.submitted = self.repeated_failure = False
-        self.edits = self.read_back = 0
-        self.pending: dict[str, int] = {}
         self.failed_edits = self.failed_streak = self.longest_streak = self.streak_calls = 0
         self.failed_requests: set[tuple[str | None, str]] = set()
 
@@ -152,18 +161,14 @@ class Work:
             failed = not mask & ~_TELLS_OF_EDIT
         edited, by_script, last_run, rung = -1, False, -1, 0
         if touches:
-            rows = self.files.rows
-            before = len(rows)
-            by_script = self.files.add(place[0], place[1], touches, failed=failed, sees=not mask & SUBMIT)
-            if not failed and len(rows) > before:
-                edited = self._follow(rows[before:], place)
+            edited, by_script = self.files.add(place, touches, failed=failed, sees=not mask & SUBMIT)
         if mask & RUNS:
             rung = rung_of(mask)
             if call.command is not None and (by_script or edited >= 0 or mask & EDIT):
                 last_run, rung = runs_of(call.command, by_script)
         if rung or edited >= 0:
             self._climb(rung, edited, last_run, place[0])
-        if mask & TEST or call.exit_code != 0:
+        if mask & RUNS or call.exit_code:
             self._result(call, mask, place[0])
         if mask & SUBMIT:
             self.submitted = True
@@ -179,30 +184,6 @@ class Work:
         request = (call.tool, call.command if call.command is not None else repr(call.arguments))
         self.repeated_failure = self.repeated_failure or request in self.failed_requests
         self.failed_requests.add(request)
-
-    def _follow(self, rows: Sequence[Row], place: tuple[int, int, int]) -> int:
-        """Read-back of the files shown, and the position of the last project edit (-1: none)."""
-        pending, here = self.pending, place[2]
-        edited = -1
-        in_call: set[str] = set()
-        for _, _, position, path, action, kind, _ in rows:
-            if action == SHOWN:
-                when = pending.pop(path, None)
-                if when is not None and here - when <= READ_BACK_CALLS:
-                    self.read_back += 1
-                continue
-            if kind == "project":
-                edited = position
-            if kind == "scratch":
-                continue
-            if action == "deleted":
-                pending.pop(path, None)
-                continue
-            if path not in in_call:
-                in_call.add(path)
-                self.edits += 1
-            pending[path] = here
-        return edited
 
     def _climb(self, rung: int, edited: int, last_run: int, number: int) -> None:
         if edited < 0:
@@ -231,7 +212,7 @@ class Work:
     def _result(self, call: ToolCall, mask: int, number: int) -> None:
         tests: Counts | None = None
         if mask & TEST and call.output:
-            tests = count_tests(call.output)
+            tests = count_tests(call.output, None if call.command is None else framework_of(call.command))
         came = outcome(call) if call.executed is not False else "unknown"
         if mask & TEST:
             self.last_tests_bad = _bad(call, tests, came)
@@ -244,7 +225,7 @@ class Work:
     def row(self, *, observed: bool) -> Row:
         """The columns of ``behaviour`` about edits and verification, in their order."""
         edited = self.first_edit is not None
-        known = self.edits or edited
+        known = self.files.n_edits > 0 or edited
         verified = self.verifications > 0
         return (
             self.first_edit,
@@ -255,8 +236,8 @@ class Work:
             RUNGS[self.first_rung] if edited else None,
             RUNGS[self.last_rung] if edited else None,
             not self.last_verified if edited and verified else None,
-            self.edits if observed else None,
-            self.read_back if self.edits else None,
+            self.files.n_edits if observed else None,
+            self.files.n_read_back if self.files.n_edits else None,
             not verified if edited and self.submitted else None,
             self.last_tests_bad if self.submitted else None,
             self.files.flip_flop if known else None,

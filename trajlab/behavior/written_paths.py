@@ -16,7 +16,7 @@ _OPEN = re.compile(
     r"open\([ \n]{0,20}(?:[rbu]?" + _LITERAL + r"|([A-Za-z_]\w{0,80}))[ \n]{0,20},[ \n]{0,20}(?:mode ?= ?)?"
     r"['\"][rbtU]{0,3}[wax+]"
 )
-_METHOD = re.compile(r"\.(?:write_text|write_bytes|open\([ ]?['\"][wax])")
+_METHODS = (".write_text(", ".write_bytes(")
 _BEFORE_METHOD = re.compile(r"(?:Path\([ ]?" + _LITERAL + r"[ ]?\)|\b([A-Za-z_]\w{0,80}))\Z")
 _COPY = re.compile(r"(?:copy|copy2|copyfile|move|rename|replace)\([^,()\n]{1,200},[ ]?" + _LITERAL + r"\)")
 _REMOVE = re.compile(r"os\.(?:remove|unlink)\([ ]?" + _LITERAL)
@@ -35,24 +35,32 @@ _NULL = "/dev/null"
 
 
 @lru_cache(maxsize=1024)
-def paths_of_code(code: str) -> tuple[Written, ...]:
+def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     """Files that a program explicitly writes or removes.
 
     A path counts where it is a literal in the writing call, or a variable to which a literal is given in the same
     text: by assignment, as the value of a loop, or as the argument of a function whose first parameter it is.
+
+    Args:
+        code: The program.
+        program: Its interpreter.
     """
     if len(code) > MAX_CODE:
         return ()
     found: dict[Written, None] = {}
-    for match in _METHOD.finditer(code):
-        before = _BEFORE_METHOD.search(code, max(0, match.start() - 320), match.start())
-        if before:
-            _add(found, code, before[2], before[3])
+    for method in _METHODS if ".write_" in code else ():
+        place = code.find(method)
+        while place >= 0:
+            line = code[max(code.rfind("\n", 0, place) + 1, place - 320) : place]
+            if before := _BEFORE_METHOD.search(line):
+                _add(found, code, before[2], before[3])
+            place = code.find(method, place + 1)
     if "open(" in code:
         for match in _OPEN.finditer(code):
             _add(found, code, match[2], match[3])
-    for match in _OTHER.finditer(code):
-        _add(found, code, match[2], None)
+    if program != "python":
+        for match in _OTHER.finditer(code):
+            _add(found, code, match[2], None)
     if "shutil" in code or "os.re" in code:
         for match in _COPY.finditer(code):
             _add(found, code, match[2], None)
@@ -71,25 +79,26 @@ def _add(found: dict[Written, None], code: str, literal: str | None, name: str |
 
 def _values(code: str, name: str) -> Iterator[str]:
     """File names given to a variable in the same text."""
-    position = 0
-    size = len(name)
-    for _ in range(50):
-        position = code.find(name, position)
-        if position < 0:
-            return
-        end = position + size
-        if code[position - 1 : position].isidentifier() or code[end : end + 1].isidentifier():
-            position = end
-            continue
-        start = code.rfind("\n", 0, position) + 1
-        stop = code.find("\n", end)
-        line = code[start : len(code) if stop < 0 else stop][:600]
-        before, after = line[: position - start].strip(), line[end - start :].lstrip()
-        if (not before and after[:1] == "=" and after[1:2] != "=") or (before == "for" and after[:3] == "in "):
-            yield from _file_names(after)
-        elif before.startswith("def ") and before.endswith("("):
-            yield from _arguments(code, before[4:-1].strip())
-        position = end
+    for line in _lines_with(code, name + " = ") or _lines_with(code, name + "="):
+        yield from _file_names(line)
+    for line in _lines_with(code, f"for {name} in "):
+        yield from _file_names(line)
+    for line in _lines_with(code, f"({name}"):
+        if line.startswith("def ") and line[line.find("(") + 1 :].startswith(name):
+            yield from _arguments(code, line[4 : line.find("(")].strip())
+
+
+def _lines_with(code: str, words: str) -> list[str]:
+    """Lines that begin with these words, indentation aside; for ``(name``, lines that hold them."""
+    found: list[str] = []
+    place = code.find(words)
+    while place >= 0 and len(found) < 50:
+        start = code.rfind("\n", 0, place) + 1
+        if words[0] == "(" or code[start:place].isspace() or start == place:
+            stop = code.find("\n", place)
+            found.append(code[start : len(code) if stop < 0 else stop][:600].strip())
+        place = code.find(words, place + len(words))
+    return found
 
 
 def _file_names(text: str) -> Iterator[str]:
