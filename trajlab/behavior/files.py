@@ -47,8 +47,8 @@ class FileLog:
     """
 
     __slots__ = (
-        "_changed", "_classes", "_contents", "_edited_at", "_gone", "_made_folders", "_open", "_pending", "abandoned",
-        "flip_flop", "n_edits", "n_read_back", "rows",
+        "_changed", "_classes", "_contents", "_edited_at", "_gone", "_made", "_made_folders", "_open", "_pending",
+        "abandoned", "flip_flop", "n_edits", "n_read_back", "rows",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -59,6 +59,7 @@ class FileLog:
         self._classes: dict[str, str] = {}
         self._contents: dict[str, list[str]] = {}
         self._changed: dict[str, set[tuple[str, str]]] = {}
+        self._made: set[str] = set()
         self._gone: set[str] = set()
         self._made_folders: set[str] = set()
         self._open: str | None = None
@@ -96,6 +97,9 @@ class FileLog:
                 self._make_folder(path, failed=failed)
             else:
                 for one, action in self._expanded(path, how, sees=sees):
+                    of_agent = one in self._changed or action != REVERTED
+                    if how == RUN and action == WRITTEN:
+                        self._made_by_script(one)
                     kind, action = self._resolve(one, action, before, after, failed=failed)
                     if not action:
                         continue
@@ -104,7 +108,8 @@ class FileLog:
                         self._read_back(one, place[2])
                     elif not failed:
                         self._edit(one, action, kind, place[2])
-                        edited = position if kind == "project" else edited
+                        of_agent = of_agent and not (action == DELETED and one in self._made)
+                        edited = position if kind == "project" and of_agent else edited
                         by_script = by_script or (how == RUN and kind != "scratch")
         return edited, by_script
 
@@ -129,6 +134,12 @@ class FileLog:
         if not failed and not any(known.startswith(f"{top}/") for known in self._classes):
             self._made_folders.add(top)
 
+    def _made_by_script(self, path: str) -> None:
+        """A script of the agent's makes a file: in a top folder that nobody has seen it is no project's."""
+        top = path.partition("/")[0]
+        if path not in self._classes and not any(known.startswith(f"{top}/") for known in self._classes):
+            self._made_folders.add(top)
+
     def _expanded(self, path: str, how: str, *, sees: bool) -> Sequence[tuple[str, str]]:
         if path == EVERYTHING:
             if how == SHOWN and not sees:
@@ -147,10 +158,7 @@ class FileLog:
         contents = self._contents.get(path)
         if not contents:
             return []
-        if how == RUN:
-            pairs = paths_of_code(contents[-1])
-        else:
-            pairs = paths_of_patch(contents[-1])
+        pairs = paths_of_code(contents[-1]) if how == RUN else paths_of_patch(contents[-1])
         return [(clean, action) for word, action in pairs if (clean := clean_path(word)) is not None]
 
     def _resolve(
@@ -164,12 +172,15 @@ class FileLog:
         elif how == TOUCHED:
             action = CREATED if known is None else ""
         if known is None:
-            known = class_of_made(path, self._made_folders) if action == CREATED else path_class(path)
-            if how == DELETED and path.partition("/")[0] in self._made_folders:
-                known = "scratch"
+            if action == CREATED:
+                known = class_of_made(path, self._made_folders)
+            else:
+                known = self._class_of_deleted(path) if how == DELETED else path_class(path)
         if failed:
             return known, action
         self._classes[path] = known
+        if action == CREATED:
+            self._made.add(path)
         if how != SHOWN:
             self._open = path
             if how == DELETED:
@@ -178,6 +189,14 @@ class FileLog:
                 self._gone.discard(path)
             self._settle(path, how, before, after, known)
         return known, action
+
+    def _class_of_deleted(self, path: str) -> str:
+        """A folder has the class of what is known in it; what was never seen at the top was made there."""
+        inside = next((self._classes[known] for known in self._classes if known.startswith(f"{path}/")), None)
+        if inside is not None:
+            return inside
+        top, slash, _ = path.partition("/")
+        return "scratch" if not slash or top in self._made_folders else path_class(path)
 
     def _settle(self, path: str, how: str, before: str | None, after: str | None, known: str) -> None:
         if after is not None and how == WRITTEN:
@@ -188,7 +207,7 @@ class FileLog:
         if known == "scratch":
             return
         changed = self._changed.get(path)
-        if how == REVERTED or how == DELETED:
+        if how in (REVERTED, DELETED):
             if changed is not None:
                 self.abandoned.add(path)
                 self.flip_flop = self.flip_flop or how == REVERTED

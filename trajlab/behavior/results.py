@@ -25,7 +25,13 @@ NOT_FOUND_CODES = frozenset({127})
 """POSIX shells: command not found."""
 
 TIMEOUT_TEXTS = ("timed out", "Timed out", "TimeoutExpired", "timeout expired", "<timeout>")
-NOT_FOUND_TEXTS = (": command not found", ": not found", "is not recognized as an internal or external command")
+KILLED = "timed out and has been killed"
+"""mini-swe-agent, before the output so far."""
+NO_FRAMEWORK_TEXTS = ("No module named pytest", "No module named nose", "No module named 'pytest'")
+"""The command itself was found, the framework it was to start was not."""
+NOT_FOUND_TEXTS = (
+    ": command not found", ": not found", "is not recognized as an internal or external command", *NO_FRAMEWORK_TEXTS,
+)  # fmt: skip
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -50,7 +56,7 @@ _PYTEST = re.compile(r"[= ]{0,200}((?:[0-9]+ [a-z]+(?:, )?){1,9}|no tests ran) i
 _COUNT = re.compile(r"([0-9]+) ([a-z]+)")
 _RAN = re.compile(r"Ran ([0-9]+) tests? in [0-9.]+s?\s{1,4}(OK|FAILED|NO TESTS RAN)(?: \(([^()\n]{1,200})\))?")
 _NAMED = re.compile(r"([a-z ]{4,30})=([0-9]+)")
-_SYMPY = re.compile(r"tests? finished: ([^\n]{1,200}?),? in [0-9.]+ seconds")
+_SYMPY = re.compile(r"tests? finished: ([^\n]{1,200}?),?\s{1,3}in [0-9.]+ seconds")
 _JEST = re.compile(r"^Tests: +([^\n]{1,200}) total", re.MULTILINE)
 _VITEST = re.compile(r"^ *Tests +((?:[0-9]+ [a-z]+(?: \| )?){1,5}) \([0-9]+\)", re.MULTILINE)
 _MOCHA = re.compile(r"^ *([0-9]+) (passing|failing|pending)\b", re.MULTILINE)
@@ -261,7 +267,7 @@ def outcome(call: ToolCall) -> str:
     if code in TIMEOUT_CODES:
         return "timeout"
     output = call.output or ""
-    if (code is None or code < 0) and (told := _told(output)):
+    if told := _told(output, ended=code is not None and code >= 0):
         return told
     if code is not None or call.is_error:
         return "traceback" if TRACEBACK in output[-TAIL:] else "failed"
@@ -270,15 +276,18 @@ def outcome(call: ToolCall) -> str:
     return "unknown" if call.is_error is None else "ok"
 
 
-def _told(output: str) -> str | None:
-    """A timeout or a missing program, where the end of the output says so in so many words."""
-    tail = output[-ERROR_TAIL:]
-    if "imed out" in tail or "imeout" in tail:
-        for text in TIMEOUT_TEXTS:
-            if text in tail:
-                return "timeout"
-    if len(output) < ERROR_TAIL and "not " in tail:
-        for text in NOT_FOUND_TEXTS:
-            if text in tail:
+def _told(output: str, *, ended: bool) -> str | None:
+    """A timeout or a missing program, where the output says so in so many words."""
+    if not ended:
+        tail = output[-ERROR_TAIL:]
+        if "imed out" in tail or "imeout" in tail:
+            for text in TIMEOUT_TEXTS:
+                if text in tail:
+                    return "timeout"
+        if KILLED in output:
+            return "timeout"
+    if len(output) < ERROR_TAIL:
+        for text in NO_FRAMEWORK_TEXTS if ended else NOT_FOUND_TEXTS:
+            if text in output:
                 return "not_found"
     return None

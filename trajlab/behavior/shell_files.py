@@ -39,11 +39,13 @@ _NO_VALUES = (0, frozenset[str]())
 _GIT_NAMES = frozenset({"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--quiet", "--summary"})
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "-U", "-s", "--source", "-b", "-B", "--orphan"})
 _CODE_FLAGS = frozenset({"-c", "-e", "-r", "--eval", "-E", "-p"})
-_EDITORS = frozenset(["str_replace_editor", "file_editor", "str_replace_based_edit_tool", "text_editor", "edit_anthropic"])
-_VERBS = {"open": SHOWN, "view": SHOWN, "create": WRITTEN, "goto": SHOWN, "scroll_up": SHOWN, "scroll_down": SHOWN,
-          "edit": CHANGED, "insert": CHANGED, "append": CHANGED, "undo_edit": REVERTED, "str_replace": CHANGED}  # fmt: skip
+_EDITORS = frozenset({"str_replace_editor", "file_editor", "str_replace_based_edit_tool", "text_editor"})
+_VERBS = {
+    "open": SHOWN, "view": SHOWN, "create": WRITTEN, "goto": SHOWN, "scroll_up": SHOWN, "scroll_down": SHOWN,
+    "edit": CHANGED, "insert": CHANGED, "append": CHANGED, "undo_edit": REVERTED, "str_replace": CHANGED,
+}  # fmt: skip
 _VERBS_WITH_PATH = frozenset({"open", "create", "view"})
-_DELETES = frozenset(["rm", "unlink", "shred", "trash", "del", "remove-item", "git-rm"])
+_DELETES = frozenset({"rm", "unlink", "shred", "trash", "del", "remove-item"})
 
 
 class _Touches:

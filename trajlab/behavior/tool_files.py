@@ -26,9 +26,7 @@ AFTER_ARGUMENTS = ("new_str", "new_string", "new_text", "replace", "new_code", "
 CONTENT_ARGUMENTS = ("file_text", "content", "contents", "text", "CodeContent", "code")
 MOVES = (("source", "destination"), ("old_path", "new_path"), ("from", "to"), ("src", "dst"))
 
-WRITING_TOOLS = frozenset(
-    ["write", "create", "write_file", "write_to_file", "create_file", "save_file", "writefile", "notebook_create", "append_file"]
-)
+WRITING_TOOLS = frozenset({"write", "create", "write_file", "write_to_file", "create_file", "save_file", "writefile"})
 """Tools that give the whole content of a file."""
 
 OPEN_FILE_TOOLS = frozenset(["goto", "scroll_up", "scroll_down", "edit", "insert", "undo_edit"])
@@ -79,7 +77,7 @@ def _action(name: str, kind: str, arguments: Mapping[str, Any]) -> str:
         return _EDITOR_ACTIONS.get(str(arguments.get("command")), CHANGED)
     if name == "undo_edit":
         return REVERTED
-    whole = name in WRITING_TOOLS and name != "append_file" and _text(arguments, BEFORE_ARGUMENTS) is None
+    whole = name in WRITING_TOOLS and _text(arguments, BEFORE_ARGUMENTS) is None
     return WRITTEN if whole else CHANGED
 
 

@@ -1,8 +1,9 @@
 """Edits and what was run after them: verification, its ladder, read-back, and edits that went wrong.
 
-Terms are those of DEFINITIONS (Verification, Repetition). A *project edit* is a call that is not known to have failed and
-that creates, changes or deletes a file of the class ``project``; by ``git checkout FILE`` and by a script of the
-agent's own that is known to write there, too. Such a script is an edit, no verification. ``git stash`` is not followed.
+A *project edit* is a call that is not known to have failed and that creates, changes or deletes a file of the class
+``project`` (``path_rules``); by ``git checkout FILE`` of a file that the agent changed, and by a script of the agent's
+own that is known to write there, too. Such a script is an edit, no verification. Deleting what the agent itself made is
+no project edit. ``git stash`` is not followed.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Work:
         if mask & EDIT:
             failed = edit_failed(call, mask)
             self._count_edit(call, failed=failed)
-        elif touches and call.exit_code:
+        elif call.exit_code and len(touches) == 1:
             failed = not mask & ~_TELLS_OF_EDIT
         edited, by_script, last_run, rung = -1, False, -1, 0
         if touches:

@@ -18,6 +18,8 @@ _OPEN = re.compile(
 )
 _METHODS = (".write_text(", ".write_bytes(")
 _BEFORE_METHOD = re.compile(r"(?:Path\([ ]?" + _LITERAL + r"[ ]?\)|\b([A-Za-z_]\w{0,80}))\Z")
+_READS = (".read(", ".readlines(", ".read_text(", "readFileSync(", "r+'", 'r+"', ", 'a'", ', "a"')
+"""A program that reads before it writes changes files that are there."""
 _COPY = re.compile(r"(?:copy|copy2|copyfile|move|rename|replace)\([^,()\n]{1,200},[ ]?" + _LITERAL + r"\)")
 _REMOVE = re.compile(r"os\.(?:remove|unlink)\([ ]?" + _LITERAL)
 _OTHER = re.compile(
@@ -61,6 +63,8 @@ def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     if program != "python":
         for match in _OTHER.finditer(code):
             _add(found, code, match[2], None)
+    if found and any(word in code for word in _READS):
+        found = {(path, "changed"): None for path, _ in found}
     if "shutil" in code or "os.re" in code:
         for match in _COPY.finditer(code):
             _add(found, code, match[2], None)
