@@ -6,8 +6,9 @@ A path has one of three classes:
   ``TEST_NAME``);
 - ``scratch``: it lies outside the work tree (``OUTSIDE``), is a by-product (``BY_PRODUCT``), or **the agent made it**
   during the run and it is no part of the project: at the top of the work tree, in a top folder that the agent itself
-  made, or with a helper's name (``HELPER``: ``reproduce_issue.py``, ``debug.py`` …). It stays scratch from then on. What
-  a script of the agent's makes in a top folder not seen before, and what is deleted at the top unseen, is scratch, too;
+  made, or with a helper's name (``HELPER``: ``reproduce_issue.py``, ``debug.py`` …). It stays scratch from then on.
+  What a script of the agent's makes in a top folder not seen before, and what is deleted at the top unseen, is
+  scratch, too;
 - ``project``: every other path. A file of unknown origin with a helper's name that the agent only reads is project.
 """
 
