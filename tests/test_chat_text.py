@@ -411,7 +411,14 @@ def test_nothing_is_run_and_lone_surrogates_stay_text() -> None:
     assert call.tool == "f"
     deep = "<tool_call>" + "[" * 100_000 + "</tool_call><|tool_call_start|>" + "(" * 5_000
     assert calls_in_text(deep)[2][0].invalid == "unparsable"
-    assert calls_in_text("<|tool_call_start|>" + "(" * 5_000)[2][0].invalid == "unparsable"
+    for nested in (
+        "(" * 5_000,
+        "f(a=" + "-" * 50_000 + "1)",
+        "f(a=" + "[" * 150 + "]" * 150 + ")",
+        "f" + "()" * 20_000,
+    ):
+        [call] = calls_in_text(f"<|tool_call_start|>{nested}<|tool_call_end|>")[2]
+        assert call.arguments
 
 
 # --- prompts --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import math
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -63,6 +64,25 @@ def test_estimate_is_plain_json():
     assert json.loads(json.dumps(record)) == record
     assert list(record)[:5] == ["value", "low", "high", "numerator", "denominator"]
     assert record["missing"] == 1
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        proportion([1, 0, 1, 0], ["a", "a", "b", "b"]),
+        ratio([1, 2, 3], [2, 4, 6], ["a", "a", "b"], bounded=True),
+        ratio([1, 2, 3], [2, 4, 6], ["a", "a", "b"]),
+        mean([1, 2, 4, 5], ["a", "a", "b", "b"]),
+        median([1, 2, 4, 5]),
+        difference([1, 0, 1, 0], [1, 1, 0, 1], ["a", "a", "b", "b"], ["a", "a", "b", "b"]),
+        paired_difference([1, 0, 1, 0], [1, 1, 0, 1], ["a", "a", "b", "b"], ["a", "a", "b", "b"]),
+        pass_at_k([1, 2, 0], [4, 4, 4], 2),
+        pass_hat_k([1, 2, 0], [4, 4, 4], 2),
+        theil_sen([1.0, 2.0, 4.0, 3.0]),
+    ],
+)
+def test_estimate_holds_no_numpy_scalars(estimate):
+    assert msgspec.json.decode(msgspec.json.encode(estimate)) == estimate.to_dict()
 
 
 @pytest.mark.parametrize(

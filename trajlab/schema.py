@@ -111,7 +111,7 @@ TRAJECTORIES = Table(
             "the last 10,000 characters the agent wrote compress more than tenfold",
             "the agent wrote fewer than 1,000 characters",
         ),
-        _c("content_digest", "str", "digest of all messages and calls", ""),
+        _c("content_digest", "str", "digest of the prompts, the requests, the last turn and all lengths", ""),
     ),
 )
 

@@ -10,16 +10,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from trajlab.simulate.verl_dump import qwen_system
 from verl_simulation import SYSTEM, TOOLS, Call, Episode
 
 Rendered = tuple[str, str]
 TOOL_LINES = "\n".join(json.dumps(tool) for tool in TOOLS)
-QWEN_SYSTEM = (
-    f"{SYSTEM}\n\n# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
-    f"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n{TOOL_LINES}\n</tools>\n\n"
-    "For each function call, return a json object with function name and arguments within <tool_call></tool_call> "
-    'XML tags:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
-)
+QWEN_SYSTEM = qwen_system(SYSTEM, TOOLS)
 CODER_SYSTEM = (
     f"# Tools\n\nYou have access to the following functions:\n\n<tools>\n{TOOL_LINES}\n</tools>\n\nIf you choose to "
     "call a function ONLY reply in the following format with NO suffix:\n\n<tool_call>\n<function=example_function_name>"

@@ -1,17 +1,14 @@
-"""Write rollout dumps as verl does, with a made-up policy. Usage: python verl_writer.py OUT   (needs: numpy)
+"""Write rollout dumps as verl does, with a made-up policy. Usage: python verl_writer.py OUT   (needs: numpy, trajlab)
 
-`write_generations` has the keys, the order and the encoding of verl's own writer, version by version; verl_check.py
-compares it byte for byte with the functions inside verl's wheels. Everything comes from SEED.
+The writing itself is trajlab's simulator's, which has the keys, the order and the encoding of verl's own writer, version
+by version; verl_check.py compares it byte for byte with the functions inside verl's wheels. Everything comes from SEED.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import sys
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,40 +16,14 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # a checkout, where trajlab is not installed
 
+from trajlab.simulate.verl_dump import identifier, write_generations  # noqa: E402
 from verl_simulation import Episode, Problem, problems, rewards, sample_episode  # noqa: E402
 from verl_spellings import FAMILIES, STRIPPED, render  # noqa: E402
 
 SEED = 20251001
 SAMPLES_PER_PROMPT = 4
-
-
-def native(value: Any) -> Any:
-    """How the V1 trainer encodes numpy values; anything else fails there, too."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-ENCODERS: dict[str, Callable[[Any], Any] | None] = {"0.4": None, "0.6": None, "0.8": str, "0.9-v1": native}
-
-
-def write_generations(folder: Path, step: int, columns: dict[str, list[Any]], extras: dict[str, list[Any]],
-                      version: str) -> None:
-    """Write ``{step}.jsonl``. Versions: 0.4 (to 0.5), 0.6 (to 0.7), 0.8 (and 0.9, legacy trainer), 0.9-v1."""
-    count = len(columns["input"])
-    names = ["input", "output", *(["gts"] if version != "0.4" else []), "score"]
-    data = {name: columns[name] for name in names} | {"step": [step] * count}
-    data |= {name: values for name, values in extras.items() if len(values) == count}
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{step}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-        for row in range(count):
-            entry = {name: values[row] for name, values in data.items()}
-            file.write(json.dumps(entry, ensure_ascii=False, default=ENCODERS[version]) + "\n")
-
-
-def identifier(rng: random.Random) -> str:
-    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def columns_of(episodes: list[Episode], family: str = "hermes", *, strip: bool = True) -> dict[str, list[Any]]:

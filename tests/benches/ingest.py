@@ -61,8 +61,7 @@ def pandas_loop(source: str, out: str) -> Callable[[], None]:
     def work() -> None:
         rows, calls = [], []
         for path in files(source):
-            with path.open(encoding="utf-8") as file:
-                frame = pd.DataFrame([json.loads(line) for line in file])
+            frame = pd.read_json(path, lines=True)
             for _, row in frame.iterrows():
                 steps = tests = 0
                 for message in row["messages"]:

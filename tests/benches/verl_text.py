@@ -64,7 +64,8 @@ def row(rng: random.Random, step: int) -> dict[str, object]:
     }
 
 
-TURN = re.compile(r"(?:^|\nassistant\n)(.*?)(?=\nuser\n|\Z)", re.DOTALL)
+ROLES = r"(?:system|user|assistant|tool)"
+TURN = re.compile(rf"(?:^|\n){ROLES}\n(.*?)(?=\n{ROLES}\n|\Z)", re.DOTALL)
 THINK = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
@@ -75,7 +76,7 @@ def re_loop(path: Path, decode: Callable[[bytes], dict[str, object]] = orjson.lo
         for line in file:
             record = decode(line)
             output = str(record["output"])
-            total += len(TURN.findall(output)) + sum(map(len, THINK.findall(output)))
+            total += len(TURN.findall("assistant\n" + output)) + sum(map(len, THINK.findall(output)))
             for body in CALL.findall(output):
                 try:
                     total += len(decode(body)["name"])

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Sequence
 
+from trajlab.behavior.filters import printed, prints_heredoc, reads_stdin
 from trajlab.behavior.interpreters import language, python, shell, source_file
-from trajlab.behavior.lexer import RawCommand
-from trajlab.behavior.program_rules import (
-    ALIASES,
-    ENVIRONMENT_FOLDERS,
-    PACKAGE_MANAGERS,
-    SUBCOMMANDS,
-    SYSTEM_FOLDERS,
-    TARGET_RUNNERS,
-)
-from trajlab.behavior.programs import HANDLERS, SED_IN_PLACE, by_flags, make, package_manager, perl, subcommand, target_label
+from trajlab.behavior.names import program_of
+from trajlab.behavior.programs import HANDLERS, by_flags, make, package_manager, perl, subcommand
+from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import (
     CONSTANT,
     FILTERS,
     FLAG_LABELS,
     HELP_FLAGS,
     INTERPRETERS,
-    PYTHON_NAME,
     RUNNER_FILES,
     SCRIPT_SUFFIXES,
     SHELLS,
@@ -32,6 +23,7 @@ from trajlab.behavior.rules import (
     TEST_TARGETS,
     WRAPPER_HEADS,
 )
+from trajlab.behavior.subcommand_rules import PACKAGE_MANAGERS, SUBCOMMANDS, TARGET_RUNNERS
 from trajlab.behavior.unwrap import unwrap
 from trajlab.behavior.verdicts import (
     NOTHING,
@@ -42,72 +34,19 @@ from trajlab.behavior.verdicts import (
     Rewrite,
     SimpleCommand,
     Verdict,
+    framework_run,
     other,
-    test_run,
     verdict,
 )
 
 MAX_REWRITES = 40
 MAX_DEPTH = 6
 
-_VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_-]*?)-?[0-9]+(?:\.[0-9]+)*\Z")
-LOCAL_TOOLS = frozenset({"gradlew", "mvnw", "sbt", "bazel", "bazelisk", "rebar3", "waf", "artisan", "scons"})
 CONFIGURE = frozenset({"configure", "autogen.sh", "bootstrap.sh", "config", "Configure"})
-TRANSPARENT_SUFFIX = (".exe", ".cmd", ".bat")
-
-
-@lru_cache(maxsize=8192)
-def program_of(word: str) -> tuple[str, bool]:
-    """Return the normalised program name, and whether it is a file of the project started by its path."""
-    folder, slash, base = word.rpartition("/")
-    name = _known(base)
-    if not slash:
-        return (name or base), False
-    folder += "/"
-    if folder.startswith(SYSTEM_FOLDERS):
-        return (name or base), False
-    if name is not None:
-        in_environment = folder.endswith(ENVIRONMENT_FOLDERS) and folder.count("/") > 1 or folder in ("bin/", "./bin/")
-        runner = base in RUNNER_FILES or f"{folder.rstrip('/').rpartition('/')[2]}/{base}" in RUNNER_FILES
-        if (in_environment or base in LOCAL_TOOLS or name in TEST_PROGRAMS or name == "python") and not runner:
-            return name, False
-    return base, True
-
-
-def _known(base: str) -> str | None:
-    """Name under which the tables know a program, without version; ``None`` if they do not."""
-    if base.endswith(TRANSPARENT_SUFFIX):
-        base = base.rpartition(".")[0]
-    if PYTHON_NAME.fullmatch(base):
-        return "python"
-    base = ALIASES.get(base, base)
-    if _in_tables(base):
-        return base
-    found = _VERSIONED.match(base)
-    if found:
-        shorter = ALIASES.get(found[1], found[1])
-        if _in_tables(shorter):
-            return shorter
-    return None
-
-
-def _in_tables(name: str) -> bool:
-    return (
-        name in CONSTANT
-        or name in HANDLERS
-        or name in SUBCOMMANDS
-        or name in FLAG_LABELS
-        or name in TEST_PROGRAMS
-        or name in INTERPRETERS
-        or name in SHELLS
-        or name in WRAPPER_HEADS
-        or name in TARGET_RUNNERS
-        or name in PACKAGE_MANAGERS
-    )
 
 
 def classify(raw: RawCommand, words: list[str], context: Context) -> list[SimpleCommand]:
-    """Judge one simple command; what it runs inside (``bash -c``, ``find -exec``) comes in its place or after it."""
+    """Judge one simple command; what it runs inside (``bash -c``, ``find -exec``) comes with it."""
     name = ""
     for _ in range(MAX_REWRITES):
         name, outcome = judge(words, context)
@@ -137,7 +76,9 @@ def classify(raw: RawCommand, words: list[str], context: Context) -> list[Simple
     return commands
 
 
-def _nested(raw: RawCommand, name: str, words: list[str], outcome: Nested, context: Context) -> list[SimpleCommand]:
+def _nested(
+    raw: RawCommand, name: str, words: list[str], outcome: Nested, context: Context
+) -> list[SimpleCommand]:
     commands: list[SimpleCommand] = []
     if context.depth < MAX_DEPTH:
         for text in outcome.texts:
@@ -163,10 +104,15 @@ def _nested(raw: RawCommand, name: str, words: list[str], outcome: Nested, conte
     return commands or [_command(raw, name, words, other("empty shell text"), context)]
 
 
-def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context) -> SimpleCommand:
+def _command(
+    raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context
+) -> SimpleCommand:
     is_filter = context.piped_in and name in FILTERS and reads_stdin(name, words)
-    if is_filter and judged[0] <= {"read", "search", "other"}:
-        judged = NOTHING
+    if judged[0] <= {"read", "search", "other"}:
+        if is_filter:
+            judged = NOTHING
+        elif prints_heredoc(raw, name, words) and not context.operands_on_stdin:
+            judged = printed(raw)
     return SimpleCommand(
         name,
         tuple(words[1:]),
@@ -183,30 +129,6 @@ def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, cont
     )
 
 
-def reads_stdin(name: str, words: Sequence[str]) -> bool:
-    """Whether a filter names no file, so that it works on standard input."""
-    scripts, values = FILTERS[name]
-    if scripts == 9:
-        return True
-    index, count, operands = 1, len(words), 0
-    while index < count:
-        word = words[index]
-        index += 1
-        if word[:1] == "-" and len(word) > 1:
-            if word in values:
-                index += 1
-                if scripts and word in ("-e", "-f", "--expression", "--regexp", "--file"):
-                    scripts = 0
-            elif name in ("grep", "rg", "ag", "ack") and word[1:2] != "-" and ("r" in word or "R" in word) and name == "grep":
-                return False
-            elif scripts and word[1:2] != "-" and word[-1] in "eE" and name in ("sed", "perl", "grep"):
-                index += 1
-                scripts = 0
-        elif word != "-":
-            operands += 1
-    return operands <= scripts
-
-
 def judge(words: list[str], context: Context) -> tuple[str, Outcome]:
     """Return the program's name and what its rule says."""
     head = words[0]
@@ -215,7 +137,13 @@ def judge(words: list[str], context: Context) -> tuple[str, Outcome]:
         return name, _local(head, name, words)
     if context.tasks:
         context.tasks = False
-        if head in TEST_TARGETS and head not in TEST_PROGRAMS or head in ("lint", "fmt", "format", "typecheck", "typing"):
+        if (head in TEST_TARGETS and head not in TEST_PROGRAMS) or head in (
+            "lint",
+            "fmt",
+            "format",
+            "typecheck",
+            "typing",
+        ):
             return name, make(name, words, "tasks")
     constant = CONSTANT.get(name)
     if constant is not None and name not in FLAG_LABELS and name not in SUBCOMMANDS and name not in HANDLERS:
@@ -243,10 +171,10 @@ def _by_table(name: str, head: str, words: list[str], context: Context) -> Outco
             return rule(name, words, context)
     if name == "bun-script":
         return package_manager("bun", arguments, context)
-    return _unknown(head, name, arguments)
+    return _unknown(head, name, arguments, context)
 
 
-def _unknown(head: str, name: str, arguments: Sequence[str]) -> Outcome:
+def _unknown(head: str, name: str, arguments: Sequence[str], context: Context) -> Outcome:
     if name in RUNNER_FILES or name in ("manage.py", "setup.py"):
         return source_file("path", head, arguments)
     if name in ("django-admin", "rebar3"):
@@ -257,6 +185,8 @@ def _unknown(head: str, name: str, arguments: Sequence[str]) -> Outcome:
         return verdict("script", "source file/PATH")
     if any(word.startswith("--gtest_filter") for word in arguments):
         return verdict("test:case", "framework/googletest")
+    if context.wrappers and context.wrappers[-1] in ("yarn", "pnpm", "bun", "yarn run"):
+        return verdict("script", f"target/{context.wrappers[-1]} {name}")
     if arguments:
         inner = program_of(arguments[0])[0]
         if inner == "python" or inner in TEST_PROGRAMS or inner in INTERPRETERS or inner in SHELLS:
@@ -275,15 +205,12 @@ def _perl(name: str, words: list[str], context: Context) -> Outcome:
     return language(name, words[1:], context)
 
 
-TABLES: tuple[tuple[object, Callable[[str, list[str], Context], Outcome]], ...] = ()
-
-
 def _local(head: str, name: str, words: list[str]) -> Outcome:
     """Judge a file of the project started by its path."""
     if name in CONFIGURE:
         return verdict("install", "program/configure")
     if any(word.startswith("--gtest_filter") for word in words):
-        return test_run("files", ["--filter=case"], "framework/googletest")
+        return framework_run("files", ["--filter=case"], "framework/googletest")
     if name == "activate":
         return other("program/source activates")
     return source_file("path", head, words[1:])
@@ -306,9 +233,14 @@ def _informs(name: str, words: Sequence[str]) -> bool:
     return False
 
 
-def _table_rules() -> tuple[tuple[object, Callable[[str, list[str], Context], Outcome]], ...]:
+def _framework(name: str, words: list[str], context: Context) -> Outcome:
+    more = ["{}"] if context.operands_on_stdin and "{}" not in words else []
+    return framework_run(TEST_PROGRAMS[name], words[1:] + more)
+
+
+def _table_rules() -> tuple[tuple[Container[str], Callable[[str, list[str], Context], Outcome]], ...]:
     return (
-        (TEST_PROGRAMS, lambda name, words, context: test_run(TEST_PROGRAMS[name], words[1:])),
+        (TEST_PROGRAMS, _framework),
         (INTERPRETERS, _perl),
         (SHELLS, lambda name, words, context: shell(name, words[1:], context)),
         (TARGET_RUNNERS, lambda name, words, context: make(name, words[1:], TARGET_RUNNERS[name])),
@@ -320,65 +252,3 @@ def _table_rules() -> tuple[tuple[object, Callable[[str, list[str], Context], Ou
 
 
 TABLES = _table_rules()
-
-PLAIN = {
-    name: verdict(label, f"program/{name}")
-    for name, label in CONSTANT.items()
-    if name not in FLAG_LABELS
-    and name not in SUBCOMMANDS
-    and name not in HANDLERS
-    and name not in WRAPPER_HEADS
-    and name not in PACKAGE_MANAGERS
-    and name not in TARGET_RUNNERS
-    and program_of(name) == (name, False)
-}
-"""Programs whose name alone says everything: the short way for most commands."""
-
-
-def _sed_edits(words: list[str]) -> Verdict:
-    for word in words:
-        if word[0:1] == "-" and SED_IN_PLACE.match(word):
-            return SED_EDITS
-    return SED_READS
-
-
-SED_EDITS = verdict("edit", "flag/sed -i")
-SED_READS = verdict("read", "program/sed")
-
-
-def classify_plain(raw: RawCommand, words: list[str], depth: int) -> SimpleCommand | None:
-    """Judge a command the short way; ``None`` where its name alone does not tell."""
-    name = words[0]
-    judged = PLAIN.get(name)
-    if judged is None:
-        if name == "sed":
-            judged = _sed_edits(words)
-        elif (name == "python" or name == "python3") and len(words) == 2 and words[1].endswith(".py"):
-            name = "python"
-            script = source_file(name, words[1], ())
-            judged = script if isinstance(script, tuple) and words[1][0] != "-" else None
-        if judged is None:
-            return None
-    if len(words) > 1 and ("--help" in words or "--version" in words):
-        return None
-    is_filter = False
-    if raw.piped_in and name in FILTERS and reads_stdin(name, words):
-        is_filter = True
-        if "edit" not in judged[0]:
-            judged = NOTHING
-    return SimpleCommand(
-        name,
-        tuple(words[1:]),
-        judged[0],
-        judged[1],
-        judged[2],
-        is_filter,
-        tuple(raw.redirects),
-        raw.heredoc if raw.heredoc is not None else raw.here_string,
-        (),
-        depth + raw.depth,
-        raw.pipeline,
-        raw.stdin_file,
-    )
-
-__all__ = ["classify", "judge", "program_of", "reads_stdin", "target_label"]

@@ -13,7 +13,7 @@ from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import analyse, labels_of
 from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import kind_of_tool, labels_of_tool
+from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
@@ -62,9 +62,21 @@ def is_think_tool(tool: str | None) -> bool:
 
 
 def _tool_mask(call: ToolCall) -> int:
-    """Labels of a call of a tool that is no shell."""
+    """Labels of a call of a tool that is no shell; none for a tool no scaffold is known to use."""
+    kind = kind_of_tool(call.tool)
+    if kind is None or kind == "think":
+        return 0
     arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
-    return mask_of(labels_of_tool(call.tool or "", arguments))
+    if kind == "python" and arguments is not None:
+        code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
+        if isinstance(code, str):
+            return _code_mask(call.tool or "", code)
+    return mask_of(labels_of_tool(call.tool, arguments))
+
+
+@lru_cache(maxsize=4096)
+def _code_mask(tool: str, code: str) -> int:
+    return mask_of(labels_of_tool(tool, code))
 
 
 def _decoded(arguments: str | None) -> dict[str, Any] | None:
@@ -124,18 +136,23 @@ def derive(
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
-    executed = [call.executed for call in calls]
-    known = not executed or any(state is not None for state in executed)
-    used = True if True in executed else None if None in executed else False
-    refused = sum(step.invalid_action is not None and not step.calls for step in trajectory.steps)
-    outputs = sum(call.output is not None for call in calls)
+    executed = unknown = outputs = invalid = shell = 0
+    for call in calls:
+        executed += call.executed is True
+        unknown += call.executed is None
+        outputs += call.output is not None
+        invalid += call.invalid is not None
+        shell += call.command is not None
+    steps = trajectory.steps
+    refused = sum([step.invalid_action is not None and not step.calls for step in steps])
+    used = True if executed else None if unknown else False
     return (
-        len(trajectory.steps),
-        len(trajectory.messages) + len(trajectory.steps) + outputs,
+        len(steps),
+        len(trajectory.messages) + len(steps) + outputs,
         len(calls),
-        executed.count(True) if known else None,
-        sum(call.invalid is not None for call in calls) + refused,
-        sum(call.command is not None for call in calls),
+        None if calls and unknown == len(calls) else executed,
+        invalid + refused,
+        shell,
         used,
         None if used is None else not used and agent_chars == 0,
     )
@@ -174,7 +191,11 @@ def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
     if any(mask & _EDIT_MASK for mask in kinds):
         edits = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
         first_edit, last_edit = edits[0], edits[-1]
-    counts = [sum([count for mask, count in kinds.items() if mask >> bit & 1]) for bit in range(len(LABELS))]
+    counts = [0] * len(LABELS)
+    for mask, count in kinds.items():
+        while mask:
+            counts[(mask & -mask).bit_length() - 1] += count
+            mask &= mask - 1
     observed = any(masks) or any(call.command is not None for call in calls)
     any_test, suite = (tests > 0, suites > 0) if observed else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -12,6 +12,7 @@ import warnings
 
 from trajlab.behavior.inline_tables import (
     MODULE_TEST_CALLS,
+    NOT_PLAIN,
     OTHER_WRITES,
     PYTHON_TEST_TOKENS,
     PYTHON_WRITE_TOKENS,
@@ -36,18 +37,40 @@ def inspect_python(code: str) -> tuple[bool, str | None, list[str]]:
         Whether it explicitly writes a file of the work tree; the scope of the tests it drives (``None``
         where it drives none); command lines it hands to a shell or a process, as shell text.
     """
+    if _plainly_writes(code):
+        return True, None, []
     if not SUSPECT.search(code):
         return False, None, []
     if len(code) <= MAX_PARSED and code.count("(") < 5_000:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = None
+        tree = _parsed(code)
         if tree is not None:
             return _Inspection(tree).result()
     return bool(PYTHON_WRITE_TOKENS.search(code)), "all" if PYTHON_TEST_TOKENS.search(code) else None, []
+
+
+def _plainly_writes(code: str) -> bool:
+    """A call of ``.write_text`` in plain sight, and nothing that could make it less or more than an edit.
+
+    Most editing programs are of this kind, and parsing them costs ten times as much.
+    """
+    at = code.find(".write_text(")
+    if at < 0 or any(word in code for word in NOT_PLAIN):
+        return False
+    line = code[code.rfind("\n", 0, at) + 1 : at]
+    if "#" in line or line.count("'") % 2 or line.count('"') % 2:
+        return False
+    return code.count('"""', 0, at) % 2 == 0 and code.count("'''", 0, at) % 2 == 0
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        if "\\" not in code:
+            return ast.parse(code)
+        with warnings.catch_warnings():  # an escape that Python does not know is a warning
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def writes_files(code: str, language: str) -> bool:
@@ -87,7 +110,7 @@ class _Inspection:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for name in node.names:
-                self.modules.add(name.asname or name.name.split(".")[0])
+                self.modules.update((name.asname or name.name.split(".")[0], name.name.split(".")[0]))
                 if name.asname:
                     self.aliases[name.asname] = name.name
         elif node.module:
@@ -139,26 +162,50 @@ class _Inspection:
             self._runs(call, name, last)
 
     def _opens_for_writing(self, call: ast.Call, name: str) -> bool:
-        method = isinstance(call.func, ast.Attribute) and name.partition(".")[0] not in ("io", "codecs", "os", "gzip")
+        method = isinstance(call.func, ast.Attribute) and name.partition(".")[0] not in (
+            "io",
+            "codecs",
+            "os",
+            "gzip",
+        )
         place = 0 if method else 1
         mode = call.args[place] if len(call.args) > place else None
         for word in call.keywords:
             if word.arg == "mode":
                 mode = word.value
-        if not (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)):
+        if not (
+            isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)
+        ):
             return False
-        target = call.func.value if method and isinstance(call.func, ast.Attribute) else (call.args or [call.func])[0]
+        target = (
+            call.func.value
+            if method and isinstance(call.func, ast.Attribute)
+            else (call.args or [call.func])[0]
+        )
         return not self._is_temporary(target)
 
     def _runs(self, call: ast.Call, name: str, last: str) -> None:
         first = call.args[0] if call.args else None
-        if name in ("pytest.main", "pytest.cmdline.main", "_pytest.config.main", "nose.main", "nose.run", "pytest.console_main"):
+        if name in (
+            "pytest.main",
+            "pytest.cmdline.main",
+            "_pytest.config.main",
+            "nose.main",
+            "nose.run",
+            "pytest.console_main",
+        ):
             self._drive("pytest", _strings(first))
         elif name in ("unittest.main", "unittest.TestProgram"):
             self._unittest_main(call)
         elif name in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
             self.commands.extend(_strings(first))
-        elif name.startswith("subprocess.") and last in ("run", "call", "check_call", "check_output", "Popen"):
+        elif name.startswith("subprocess.") and last in (
+            "run",
+            "call",
+            "check_call",
+            "check_output",
+            "Popen",
+        ):
             listed = _strings(first)
             if isinstance(first, ast.List | ast.Tuple):
                 self.commands.append(" ".join(_quote(word) for word in listed))
@@ -200,7 +247,7 @@ class _Inspection:
     def _unittest_main(self, call: ast.Call) -> None:
         named = {word.arg: word.value for word in call.keywords}
         words = _strings(call.args[0]) if call.args else _strings(named.get("module"))
-        words += [word for word in _strings(named.get("argv"))[1:]]
+        words += _strings(named.get("argv"))[1:]
         if words and words != ["__main__"]:
             self._drive("unittest", words)
         else:

@@ -11,6 +11,13 @@ SUSPECT = re.compile(
 )
 """Inline Python without any of these neither writes files nor drives tests."""
 
+NOT_PLAIN = (
+    "/tmp", "/dev/", "tempfile", "gettemp", "emporary", "tmp_path", "tmpdir", "BytesIO", "StringIO",
+    "devnull", "mkdtemp", "mkstemp", "pytest", "unittest", "nose", "test(", "doctest", "run_tests", "call_command",
+    "execute_from", "subprocess", "popen", "os.system", "loadTests", "eval(", "exec(",
+)  # fmt: skip
+"""With any of these, a ``.write_text`` may be quoted, aimed at a temporary file, or not be all the code does."""
+
 WRITE_METHODS = frozenset({"write_text", "write_bytes"})
 WRITE_CALLS = frozenset(
     {
@@ -26,22 +33,29 @@ WRITE_CALLS = frozenset(
 MODULE_TEST_CALLS = frozenset({"test", "doctest"})
 """``package.test(…)``: the runner that numpy, sympy, astropy and others offer."""
 
-TEMPORARY = re.compile(r"^(?:tempfile\b|StringIO|BytesIO|io\.(?:StringIO|BytesIO)|tmp_path|tmpdir|os\.devnull|mkdtemp|mkstemp|"
-                       r"NamedTemporaryFile|TemporaryDirectory|gettempdir)")
+TEMPORARY = re.compile(
+    r"^(?:tempfile\b|StringIO|BytesIO|io\.(?:StringIO|BytesIO)|tmp_path|tmpdir|os\.devnull|mkdtemp|mkstemp|"
+    r"NamedTemporaryFile|TemporaryDirectory|gettempdir)"
+)
 
 PYTHON_WRITE_TOKENS = re.compile(
-    r"open\([^()\n]{0,300}(?:\([^()\n]{0,100}\)[^()\n]{0,100})?,[ ]*(?:mode[ ]*=[ ]*)?\\?['\"][rbt]*[wax][bt+]*\\?['\"]"
+    r"open\([^()\n]{0,300}(?:\([^()\n]{0,100}\)[^()\n]{0,100})?,"
+    r"[ ]*(?:mode[ ]*=[ ]*)?\\?['\"][rbt]*[wax][bt+]*\\?['\"]"
     r"|\.write_(?:text|bytes)\(|shutil\.(?:copy|copy2|copyfile|move)\("
 )
 PYTHON_TEST_TOKENS = re.compile(r"pytest\.main\(|unittest\.main\(|\.run_tests\(|nose\.(?:main|run)\(")
 
 OTHER_WRITES = {
-    "node": re.compile(r"(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|copyFileSync|renameSync)\("),
+    "node": re.compile(
+        r"(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|copyFileSync|renameSync)\("
+    ),
     "bun": re.compile(r"(?:writeFile|writeFileSync|appendFileSync|Bun\.write)\("),
     "deno": re.compile(r"Deno\.write(?:TextFile|File)(?:Sync)?\("),
     "ts-node": re.compile(r"(?:writeFile|writeFileSync|appendFileSync)\("),
     "tsx": re.compile(r"(?:writeFile|writeFileSync|appendFileSync)\("),
-    "ruby": re.compile(r"(?:File|IO)\.(?:write|binwrite)\b|File\.open\([^()\n]{0,200},[ ]*['\"][wa]|FileUtils\.(?:cp|mv)\b"),
+    "ruby": re.compile(
+        r"(?:File|IO)\.(?:write|binwrite)\b|File\.open\([^()\n]{0,200},[ ]*['\"][wa]|FileUtils\.(?:cp|mv)\b"
+    ),
     "perl": re.compile(r"open[ (][^;\n]{0,200}['\"]>{1,2}[^&]|File::Copy"),
     "php": re.compile(r"file_put_contents\(|fopen\([^()\n]{0,200},[ ]*['\"][wax]|copy\("),
     "Rscript": re.compile(r"writeLines\([^()\n]{0,200},|cat\([^()\n]{0,300}file[ ]*="),

@@ -28,9 +28,9 @@ from trajlab.behavior.verdicts import (
     Outcome,
     Rewrite,
     Verdict,
+    framework_run,
     other,
     several,
-    test_run,
     verdict,
 )
 from trajlab.behavior.wrapper_rules import MODULE_PROGRAMS, WRAPPER_MODULES
@@ -95,7 +95,7 @@ def python_module(module: str, arguments: Sequence[str], context: Context) -> Ou
     """Judge ``python -m module …``."""
     framework = TEST_MODULES.get(module)
     if framework:
-        return test_run(framework, arguments, f"framework/{framework}")
+        return framework_run(framework, arguments, f"framework/{framework}")
     if module in WRAPPER_MODULES:
         return Rewrite([WRAPPER_MODULES[module], *arguments], "python -m")
     if module in MODULE_PROGRAMS or module in TOOL_MODULES:
@@ -124,7 +124,7 @@ def source_file(interpreter: str, path: str, arguments: Sequence[str]) -> Outcom
     place = f"{folder.rpartition('/')[2]}/{base}"
     framework = RUNNER_FILES.get(base) or RUNNER_FILES.get(place)
     if framework:
-        return test_run(framework, arguments)
+        return framework_run(framework, arguments)
     if base == "manage.py":
         return _manage(arguments)
     if base == "setup.py":
@@ -132,20 +132,30 @@ def source_file(interpreter: str, path: str, arguments: Sequence[str]) -> Outcom
     if folder and "." not in base and (base in TEST_PROGRAMS or CONSTANT.get(base) == "static"):
         return Rewrite([base, *arguments], interpreter)
     if base == "py.test" or (base == "pytest.py" and not folder):
-        return test_run("pytest", arguments)
+        return framework_run("pytest", arguments)
     return verdict("script", f"source file/{interpreter}")
 
 
 def _manage(arguments: Sequence[str]) -> Verdict:
     place = next((index for index, word in enumerate(arguments) if word[:1] != "-"), len(arguments))
     if place < len(arguments) and arguments[place] == "test":
-        return test_run("django", [*arguments[:place], *arguments[place + 1 :]])
+        return framework_run("django", [*arguments[:place], *arguments[place + 1 :]])
     if place == len(arguments):
         return other("subcommand/manage.py")
     return verdict("script", "subcommand/manage.py")
 
 
-SETUP_INSTALLS = ("install", "develop", "build", "sdist", "bdist", "egg_info", "upload", "easy_install", "dist_info")
+SETUP_INSTALLS = (
+    "install",
+    "develop",
+    "build",
+    "sdist",
+    "bdist",
+    "egg_info",
+    "upload",
+    "easy_install",
+    "dist_info",
+)
 
 
 def setup(arguments: Sequence[str]) -> Verdict:
@@ -156,10 +166,12 @@ def setup(arguments: Sequence[str]) -> Verdict:
     for test in ("test", "pytest", "nosetests", "ptr"):
         if test in commands:
             place = list(arguments).index(test)
-            return test_run("nose" if test == "nosetests" else "setup.py", arguments[place + 1 :])
+            return framework_run("nose" if test == "nosetests" else "setup.py", arguments[place + 1 :])
     if commands[0].startswith(SETUP_INSTALLS):
         return verdict("install", "subcommand/setup.py")
-    return verdict("static" if commands[0] in ("check", "lint", "flake8") else "script", "subcommand/setup.py")
+    return verdict(
+        "static" if commands[0] in ("check", "lint", "flake8") else "script", "subcommand/setup.py"
+    )
 
 
 def language(name: str, arguments: Sequence[str], context: Context) -> Outcome:
@@ -173,7 +185,7 @@ def language(name: str, arguments: Sequence[str], context: Context) -> Outcome:
         if word in table.check:
             return verdict("static", f"flag/{name} {word}")
         if word in table.test:
-            return test_run("node-test", [*arguments[: index - 1], *rest])
+            return framework_run("node-test", [*arguments[: index - 1], *rest])
         if word in table.code or _attached_code(name, word):
             code = "\n".join(rest[:1]) if word in table.code else word
             return inline_code(name, code, context)
@@ -193,16 +205,20 @@ def language(name: str, arguments: Sequence[str], context: Context) -> Outcome:
 def _operand(name: str, word: str, rest: Sequence[str]) -> Outcome:
     if name == "R":
         if word == "CMD" and rest[:1] in (["check"], ("check",)):
-            return test_run("whole", [])
+            return framework_run("whole", [])
         return verdict("install", "subcommand/R CMD") if word == "CMD" else verdict("script", "source file/R")
     if name == "java" and word in JAVA_TEST_CLASSES:
-        return test_run("junit", rest)
+        return framework_run("junit", rest)
     if name == "php" and word.endswith("artisan"):
         return Rewrite(["artisan", *rest], "php")
     if name == "bun":
         return Rewrite(["bun-script", word, *rest])
     base = word.rpartition("/")[2]
-    if base in TEST_PROGRAMS or base in RUNNER_FILES or base.partition(".")[0] in TEST_PROGRAMS and "node_modules" in word:
+    if (
+        base in TEST_PROGRAMS
+        or base in RUNNER_FILES
+        or (base.partition(".")[0] in TEST_PROGRAMS and "node_modules" in word)
+    ):
         return Rewrite([base if base in TEST_PROGRAMS else base.partition(".")[0], *rest], name)
     return source_file(name, word, rest)
 
@@ -247,8 +263,7 @@ def shell(name: str, arguments: Sequence[str], context: Context) -> Outcome:
         else:
             if check:
                 return verdict("static", f"flag/{name} -n")
-            outcome = source_file(name, word, arguments[index:])
-            return outcome
+            return source_file(name, word, arguments[index:])
     if check:
         return verdict("static", f"flag/{name} -n")
     if context.stdin is not None:

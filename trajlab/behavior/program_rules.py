@@ -9,43 +9,57 @@ from __future__ import annotations
 
 CONSTANT = {
     "read": (
-        "cat tac head tail nl less more most bat batcat view zcat bzcat xzcat zless xxd od hexdump strings objdump "
-        "readelf nm cut sort uniq tr column fold paste rev fmt jq yq xmllint pr diff colordiff sdiff comm join "
-        "type-file get-content gc pygmentize open goto scroll_up scroll_down view_file read_file filemap view_image"
+        "cat tac head tail nl less more most bat batcat view zcat bzcat xzcat zless xxd od hexdump "
+        "strings objdump "
+        "readelf nm cut sort uniq tr column fold paste rev fmt jq yq xmllint pr diff colordiff sdiff "
+        "comm join "
+        "type-file get-content gc pygmentize open goto scroll_up scroll_down view_file read_file filemap "
+        "view_image"
     ),
     "search": (
-        "grep egrep fgrep zgrep rg ripgrep ag ack ack-grep pcregrep pcre2grep ugrep find fd fdfind ls dir vdir ll exa "
-        "eza lsd tree locate mlocate plocate which whereis type where get-command select-string get-childitem "
-        "ast-grep sg fzf zipgrep zipinfo search_dir search_file find_file cscope ctags-search semgrep-search"
+        "grep egrep fgrep zgrep rg ripgrep ag ack ack-grep pcregrep pcre2grep ugrep find fd fdfind ls "
+        "dir vdir ll exa "
+        "eza lsd tree locate mlocate plocate which whereis type where get-command select-string "
+        "get-childitem "
+        "ast-grep sg fzf zipgrep zipinfo search_dir search_file find_file cscope"
     ),
     "edit": (
         "ed ex red vi vim nvim nano emacs pico apply_patch applypatch insert create append edit undo_edit "
-        "str_replace dos2unix unix2dos sponge 2to3-edit pyupgrade autoflake add-trailing-comma docformatter "
-        "edit_file write_file gofumpt-write unifdef"
+        "str_replace dos2unix unix2dos sponge pyupgrade autoflake add-trailing-comma docformatter "
+        "edit_file write_file unifdef"
     ),
     "fileop": (
-        "rm mv cp mkdir rmdir touch chmod chown chgrp ln tar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd "
-        "7z 7za unrar rar cpio dd rsync scp sftp truncate mktemp mkfifo shred unlink split csplit install rename "
+        "rm mv cp mkdir rmdir touch chmod chown chgrp ln tar unzip zip gzip gunzip bzip2 bunzip2 xz unxz "
+        "zstd unzstd "
+        "7z 7za unrar rar cpio dd rsync scp sftp truncate mktemp mkfifo shred unlink split csplit "
+        "install rename "
         "trash setfacl attrib robocopy xcopy del copy move md rd new-item remove-item copy-item move-item"
     ),
     "vcs": "git hg svn bzr fossil jj cvs gh glab tig",
     "install": (
-        "gcc g++ cc c++ clang clang++ rustc javac kotlinc scalac ghc nvcc ld as ar ranlib nasm yasm ponyc tcc gfortran "
-        "f2py cython cythonize swig protoc flex bison lex yacc m4 autoconf automake autoreconf aclocal libtoolize "
-        "cmake ccmake scons waf qmake sphinx-build sphinx-quickstart sphinx-apidoc sphinx-autogen make-docs mkdocs "
-        "doxygen pdoc pdoc3 jekyll hugo pdflatex xelatex lualatex latexmk bibtex webpack rollup vite esbuild parcel "
-        "snowpack apt-get aptitude dpkg yum dnf rpm zypper pacman apk snap flatpak port easy_install virtualenv pyvenv "
-        "rustup nvm pyenv-install ensurepip pyinstaller auditwheel cibuildwheel dpkg-buildpackage rpmbuild "
-        "pip-sync pip-compile pyproject-build bower jspm sdkman updatedb-install ldconfig opam cabal-install packer"
+        "gcc g++ cc c++ clang clang++ rustc javac kotlinc scalac ghc nvcc ld as ar ranlib nasm yasm "
+        "ponyc tcc gfortran "
+        "f2py cython cythonize swig protoc flex bison lex yacc m4 autoconf automake autoreconf aclocal "
+        "libtoolize "
+        "cmake ccmake scons waf qmake sphinx-build sphinx-quickstart sphinx-apidoc sphinx-autogen mkdocs "
+        "doxygen pdoc pdoc3 jekyll hugo pdflatex xelatex lualatex latexmk bibtex webpack rollup vite "
+        "esbuild parcel "
+        "snowpack apt-get aptitude dpkg yum dnf rpm zypper pacman apk snap flatpak port easy_install "
+        "virtualenv pyvenv "
+        "rustup nvm ensurepip pyinstaller auditwheel cibuildwheel dpkg-buildpackage rpmbuild "
+        "pip-sync pip-compile pyproject-build bower jspm sdkman ldconfig opam packer"
     ),
     "static": (
-        "mypy dmypy pyright basedpyright pytype pyre flake8 pylint pyflakes pycodestyle pydocstyle pep8 prospector "
-        "pylama bandit vulture radon xenon interrogate codespell eslint tslint jshint jslint standard xo stylelint "
-        "htmlhint markdownlint shellcheck hadolint yamllint ansible-lint actionlint cppcheck clang-tidy cpplint "
-        "splint golangci-lint staticcheck golint errcheck revive rubocop-check reek brakeman phpstan psalm phpcs "
-        "phpmd checkstyle spotbugs pmd ktlint-check detekt swiftlint luacheck hlint lint-imports import-linter "
-        "semgrep tabnanny vulture pyroma check-manifest twine-check py_compile compileall biome-check svelte-check "
-        "vue-tsc attw publint buf-lint cargo-clippy twinecheck linkchecker-static"
+        "mypy dmypy pyright basedpyright pytype pyre flake8 pylint pyflakes pycodestyle pydocstyle pep8 "
+        "prospector "
+        "pylama bandit vulture radon xenon interrogate codespell eslint tslint jshint jslint standard xo "
+        "stylelint "
+        "htmlhint markdownlint shellcheck hadolint yamllint ansible-lint actionlint cppcheck clang-tidy "
+        "cpplint "
+        "splint golangci-lint staticcheck golint errcheck revive reek brakeman phpstan psalm phpcs "
+        "phpmd checkstyle spotbugs pmd detekt swiftlint luacheck hlint lint-imports import-linter "
+        "semgrep tabnanny vulture pyroma check-manifest py_compile compileall svelte-check "
+        "vue-tsc attw publint twinecheck"
     ),
     "submit": "submit exit_forfeit finish mark_task_complete",
 }
@@ -117,315 +131,6 @@ FLAGS = {
 }
 """``default; label: flags that change it to that label``; two words where a subcommand is meant."""
 
-SUBCOMMANDS = {
-    "git": {"": "vcs", "grep": "search", "help": "other", "version": "other"},
-    "svn": {"": "vcs", "help": "other"},
-    "pip": {
-        "": "install",
-        "list": "other",
-        "show": "other",
-        "freeze": "other",
-        "check": "other",
-        "index": "other",
-        "config": "other",
-        "cache": "other",
-        "help": "other",
-        "search": "other",
-        "debug": "other",
-        "inspect": "other",
-    },
-    "uv": {"": "install", "help": "other", "version": "other", "tree": "other", "python": "install"},
-    "conda": {
-        "": "install",
-        "activate": "other",
-        "deactivate": "other",
-        "list": "other",
-        "info": "other",
-        "env": "install",
-        "init": "other",
-        "config": "other",
-        "search": "other",
-        "shell": "other",
-    },
-    "poetry": {"": "install", "show": "other", "env": "other", "check": "static", "shell": "other", "config": "other"},
-    "pipenv": {"": "install", "graph": "other", "shell": "other", "check": "static"},
-    "pdm": {"": "install", "list": "other", "info": "other", "show": "other"},
-    "rye": {"": "install", "list": "other", "show": "other", "lint": "static", "fmt": "edit", "test": "test:pytest"},
-    "hatch": {"": "install", "test": "test:pytest", "fmt": "edit", "env": "other", "version": "other", "status": "other"},
-    "pixi": {"": "install", "list": "other", "info": "other"},
-    "pipx": {"": "install", "list": "other"},
-    "apt": {"": "install", "list": "other", "search": "other", "show": "other"},
-    "apt-cache": {"": "other"},
-    "brew": {"": "install", "list": "other", "info": "other", "search": "other", "doctor": "other"},
-    "gem": {"": "install", "list": "other", "env": "other", "which": "search"},
-    "bundle": {"": "install", "list": "other", "show": "other", "info": "other"},
-    "composer": {"": "install", "show": "other", "test": "target", "run": "target", "run-script": "target", "validate": "static"},
-    "npm": {
-        "": "install",
-        "test": "target",
-        "t": "target",
-        "tst": "target",
-        "it": "target",
-        "start": "target",
-        "run": "target",
-        "run-script": "target",
-        "ls": "other",
-        "list": "other",
-        "view": "other",
-        "info": "other",
-        "config": "other",
-        "root": "other",
-        "bin": "other",
-        "prefix": "other",
-        "outdated": "other",
-        "audit": "other",
-        "help": "other",
-        "version": "other",
-        "why": "other",
-        "explain": "other",
-        "whoami": "other",
-        "cache": "other",
-        "search": "other",
-    },
-    "cargo": {
-        "": "install",
-        "test": "test:cargo",
-        "t": "test:cargo",
-        "nextest": "test:nextest",
-        "check": "static",
-        "c": "static",
-        "clippy": "static",
-        "run": "script",
-        "r": "script",
-        "bench": "script",
-        "tree": "other",
-        "metadata": "other",
-        "search": "other",
-        "version": "other",
-        "help": "other",
-        "clean": "fileop",
-        "miri": "script",
-        "deny": "static",
-        "audit": "static",
-        "expand": "other",
-    },
-    "go": {
-        "": "other",
-        "test": "test:go",
-        "vet": "static",
-        "build": "install",
-        "install": "install",
-        "get": "install",
-        "mod": "install",
-        "run": "script",
-        "generate": "script",
-        "tool": "other",
-        "fmt": "edit",
-        "fix": "edit",
-        "clean": "fileop",
-        "work": "install",
-        "doc": "read",
-        "list": "search",
-    },
-    "dotnet": {
-        "": "script",
-        "test": "test:dotnet",
-        "vstest": "test:dotnet",
-        "build": "install",
-        "restore": "install",
-        "publish": "install",
-        "pack": "install",
-        "add": "install",
-        "remove": "install",
-        "tool": "install",
-        "new": "install",
-        "clean": "fileop",
-        "run": "script",
-        "exec": "script",
-        "nuget": "install",
-        "msbuild": "install",
-        "workload": "install",
-        "list": "other",
-        "sln": "edit",
-    },
-    "bazel": {
-        "": "other",
-        "test": "test:bazel",
-        "coverage": "test:bazel",
-        "build": "install",
-        "run": "script",
-        "query": "search",
-        "cquery": "search",
-        "fetch": "install",
-        "sync": "install",
-        "mod": "install",
-    },
-    "rails": {"": "script", "test": "test:minitest", "spec": "test:rspec", "runner": "inline", "version": "other"},
-    "artisan": {"": "script", "test": "test:phpunit"},
-    "mix": {
-        "": "script",
-        "test": "test:exunit",
-        "compile": "install",
-        "deps.get": "install",
-        "format": "edit",
-        "credo": "static",
-        "dialyzer": "static",
-        "run": "script",
-    },
-    "swift": {"": "script", "test": "test:swift", "build": "install", "package": "install", "run": "script"},
-    "flutter": {"": "other", "test": "test:dart", "analyze": "static", "build": "install", "pub": "install", "run": "script"},
-    "dart": {"": "script", "test": "test:dart", "analyze": "static", "compile": "install", "pub": "install", "format": "edit"},
-    "stack": {"": "install", "test": "test:stack", "exec": "script", "ghci": "other"},
-    "cabal": {"": "install", "test": "test:stack", "v2-test": "test:stack", "run": "script"},
-    "sbt": {"": "install"},
-    "lein": {"": "install", "test": "test:lein", "run": "script"},
-    "zig": {"": "install", "test": "test:files", "run": "script"},
-    "deno": {
-        "": "script",
-        "test": "test:deno",
-        "run": "script",
-        "eval": "inline",
-        "lint": "static",
-        "check": "static",
-        "fmt": "edit",
-        "install": "install",
-        "cache": "install",
-        "compile": "install",
-        "task": "target",
-        "info": "other",
-    },
-    "meson": {"": "install", "test": "test:meson", "introspect": "other"},
-    "docker": {"": "other", "build": "install", "buildx": "install"},
-    "docker-compose": {"": "other", "build": "install"},
-    "playwright": {"": "other", "test": "test:playwright", "install": "install"},
-    "cypress": {"": "other", "run": "test:cypress"},
-    "ng": {"": "other", "test": "test:karma", "e2e": "test:karma", "build": "install", "serve": "script", "lint": "static"},
-    "nx": {"": "other", "test": "test:names", "lint": "static", "build": "install", "run-many": "target", "run": "target"},
-    "turbo": {"": "target", "run": "target"},
-    "lerna": {"": "install", "run": "target"},
-    "react-scripts": {"": "script", "test": "test:jest", "build": "install"},
-    "vue-cli-service": {"": "script", "test:unit": "test:jest", "lint": "edit", "build": "install"},
-    "hardhat": {"": "script", "test": "test:mocha", "compile": "install"},
-    "forge": {"": "install", "test": "test:names"},
-    "stestr": {"": "other", "run": "test:stestr", "list": "other"},
-    "testr": {"": "other", "run": "test:stestr"},
-    "pm2": {"": "other"},
-    "ant": {"": "install", "test": "test:whole", "junit": "test:whole"},
-    "coverage": {"": "other", "erase": "fileop"},
-    "twine": {"": "install", "check": "static"},
-    "terraform": {"": "other", "validate": "static", "fmt": "edit", "init": "install"},
-    "helm": {"": "other", "lint": "static"},
-    "nimble": {"": "install", "test": "test:whole", "run": "script"},
-    "ctags": {"": "other"},
-    "inv": {"": "target"},
-    "str_replace_editor": {
-        "": "other",
-        "view": "read",
-        "create": "edit",
-        "str_replace": "edit",
-        "insert": "edit",
-        "undo_edit": "edit",
-    },
-    "R": {"": "other", "CMD": "install"},
-}
-"""First argument that is no flag decides; ``""`` is the default (also with no argument where ``BARE`` is silent)."""
-
-BARE = {"yarn": "install", "pnpm": "other", "uv": "other", "pip": "other", "npm": "other", "go": "other", "git": "other"}
-BARE |= {"cargo": "other", "conda": "other", "poetry": "other", "hatch": "other", "dotnet": "other", "swift": "other"}
-"""Label where a program with subcommands is called without any."""
-
-SUBCOMMAND_VALUE_FLAGS = {
-    "git": "-C -c --git-dir --work-tree --exec-path --namespace",
-    "npm": "--prefix -w --workspace -C",
-    "yarn": "--cwd",
-    "pnpm": "-C --dir --filter -F",
-    "cargo": "--manifest-path --color --config -C",
-    "poetry": "-C --directory -P --project",
-    "pip": "--python --proxy --cache-dir",
-    "uv": "--directory --project --python -p",
-    "go": "-C",
-    "docker": "-H --host --context",
-    "docker-compose": "-f --file -p --project-name",
-    "hatch": "-e --env -p --project --data-dir",
-    "composer": "-d --working-dir",
-    "bazel": "--output_base --bazelrc",
-    "hg": "-R --repository",
-    "rails": "",
-    "pdm": "-p --project",
-    "conda": "",
-}
-
-PACKAGE_MANAGERS = {
-    "npm": "npm",
-    "cnpm": "npm",
-    "yarn": "yarn",
-    "yarnpkg": "yarn",
-    "pnpm": "yarn",
-    "bun": "yarn",
-    "bunx": "npx",
-}
-YARN_COMMANDS = {
-    "install": (
-        "install add remove up upgrade link unlink i ci rm uninstall update build import dedupe rebuild prune fetch "
-        "set plugin global create init pack publish"
-    ),
-    "other": "config info list ls why outdated versions licenses cache audit help store root bin login version node-gyp",
-}
-"""What yarn, pnpm and bun do themselves; any other first word is a script or a binary of the package."""
-
-TEST_TARGETS = (
-    "test tests unittest unittests pytest spec specs jest vitest mocha karma e2e testall runtest runtests tst ctest "
-    "phpunit rspec nosetests testsuite doctest doctests cypress playwright"
-)
-TARGET_WORDS = {
-    "static": "lint lints linting mypy typecheck types tsc flake8 pylint eslint style vet clippy ruff pyright stylelint phpstan",
-    "edit": "format fmt black isort prettier reformat lintfix autoformat",
-}
-TARGETS = {
-    "make": {"": "install", "check": "test:all", "checks": "test:all", "help": "other", "clean": "fileop", "run": "script"},
-    "tasks": {
-        "": "script",
-        "check": "static",
-        "build": "install",
-        "compile": "install",
-        "bundle": "install",
-        "docs": "install",
-        "doc": "install",
-        "install": "install",
-        "prepare": "install",
-        "dist": "install",
-        "clean": "fileop",
-        "t": "test:all",
-        "tst": "test:all",
-        "it": "test:all",
-        "cov": "test:all",
-        "coverage": "test:all",
-    },
-}
-"""What a target of ``make`` or a script of a package manager does, by its name."""
-
-TARGET_RUNNERS = {
-    "make": "make",
-    "gmake": "make",
-    "mingw32-make": "make",
-    "ninja": "make",
-    "rake": "make",
-    "just": "tasks",
-    "task": "tasks",
-    "invoke": "tasks",
-    "inv": "tasks",
-    "grunt": "tasks",
-    "gulp": "tasks",
-    "doit": "tasks",
-}
-TARGET_VALUE_FLAGS = "-C -f -j -l -I -o -W --directory --file --jobs -k_ --justfile -d --working-directory"
-
-ENVIRONMENTS = {
-    "static": "lint linters flake8 mypy style pre-commit pylint black isort typing check type codestyle ruff pep8 typecheck",
-    "install": "docs doc build package dist",
-}
-"""Environments of tox and sessions of nox that run no tests, by a word of their name."""
-
 FILTERS = {
     "cat": (0, ""),
     "tac": (0, ""),
@@ -436,7 +141,7 @@ FILTERS = {
     "more": (0, "-n"),
     "bat": (0, "-l --language -r --line-range --style --theme -H"),
     "batcat": (0, "-l --language -r --line-range --style --theme -H"),
-    "sed": (1, "-e -f -l -E_ --expression --file"),
+    "sed": (1, "-e -f -l --expression --file"),
     "awk": (1, "-F -v -f --field-separator --assign --file"),
     "perl": (1, "-e -E -F -I -M"),
     "grep": (1, "-e -f -A -B -C -m -d -D --regexp --file --max-count --context --color"),
@@ -447,7 +152,7 @@ FILTERS = {
     "sort": (0, "-k -t -S -T --key"),
     "uniq": (0, "-f -s -w"),
     "tr": (9, ""),
-    "column": (0, "-s -t_ -o -c -N"),
+    "column": (0, "-s -o -c -N"),
     "fold": (0, "-w"),
     "paste": (0, "-d"),
     "rev": (0, ""),
@@ -468,18 +173,37 @@ FILTERS = {
 """Programs that read standard input where no file is named: operands that are a program or a pattern
 (``9``: never a file) and the flags that take a value."""
 
-FILTER_ALIASES = {"egrep": "grep", "fgrep": "grep", "zgrep": "grep", "pcregrep": "grep", "ugrep": "grep", "gawk": "awk"}
-FILTER_ALIASES |= {"mawk": "awk", "nawk": "awk", "gsed": "sed", "ripgrep": "rg", "ack-grep": "ack", "pcre2grep": "grep"}
+FILTER_ALIASES = {
+    "egrep": "grep",
+    "fgrep": "grep",
+    "zgrep": "grep",
+    "pcregrep": "grep",
+    "ugrep": "grep",
+    "gawk": "awk",
+}
+FILTER_ALIASES |= {
+    "mawk": "awk",
+    "nawk": "awk",
+    "gsed": "sed",
+    "ripgrep": "rg",
+    "ack-grep": "ack",
+    "pcre2grep": "grep",
+}
 
 AUTHORS = "echo printf cat print"
 """Programs whose redirected output is file content somebody wrote in the command."""
 
-REWRITERS = "cat tac head tail nl sed awk perl cut sort uniq tr column fold paste rev fmt jq yq printf echo xxd envsubst"
+REWRITERS = (
+    "cat tac head tail nl sed awk perl cut sort uniq tr column fold paste rev fmt jq yq printf echo xxd "
+    "envsubst"
+)
 """Filters whose redirected output is a changed copy."""
 
 SOURCE_SUFFIXES = (
-    "py pyi pyx js jsx mjs cjs ts tsx rs go java kt scala rb php cs c h cc cpp cxx hpp hh m swift sh bash zsh pl pm lua r "
-    "jl ex exs erl hs ml clj dart vue svelte html css scss less sql toml cfg ini yaml yml rst md tex cmake mk gradle"
+    "py pyi pyx js jsx mjs cjs ts tsx rs go java kt scala rb php cs c h cc cpp cxx hpp hh m swift sh "
+    "bash zsh pl pm lua r "
+    "jl ex exs erl hs ml clj dart vue svelte html css scss less sql toml cfg ini yaml yml rst md tex "
+    "cmake mk gradle"
 )
 
 HELP_FLAGS = "--help --version"
@@ -517,8 +241,11 @@ MARKERS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT
 
 SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 ENVIRONMENT_FOLDERS = ("/bin/", "/Scripts/", "/.bin/")
-ACTIVATIONS = "activate activate.sh conda.sh nvm.sh env env.sh .env profile .profile bashrc .bashrc .zshrc .bash_profile"
-ACTIVATIONS += " setup.bash environment cargo-env rvm setenv.sh"
+ACTIVATIONS = (
+    "activate activate.sh conda.sh nvm.sh env env.sh .env profile .profile bashrc .bashrc .zshrc "
+    ".bash_profile"
+)
+ACTIVATIONS += " setup.bash environment rvm setenv.sh"
 """Files that ``source`` reads to set up a shell, not to run something."""
 
 ALIASES = {
@@ -544,7 +271,5 @@ ALIASES = {
     "nosetests3": "nosetests",
     "pylint3": "pylint",
     "django-admin.py": "django-admin",
-    "ruby-test": "ruby",
     "printenv": "env",
-    "Rscript.exe": "Rscript",
 }

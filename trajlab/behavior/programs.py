@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from trajlab.behavior.program_rules import BARE, PACKAGE_MANAGERS, SUBCOMMANDS, TARGETS
-from trajlab.behavior.program_rules import MARKERS as SUBMIT_MARKERS
+from trajlab.behavior.program_rules import MARKERS
 from trajlab.behavior.rules import (
     ACTIVATIONS,
     FLAG_LABELS,
@@ -19,6 +18,7 @@ from trajlab.behavior.rules import (
     YARN_COMMANDS,
 )
 from trajlab.behavior.scopes import scope_of_run
+from trajlab.behavior.subcommand_rules import BARE, PACKAGE_MANAGERS, SUBCOMMANDS, TARGETS
 from trajlab.behavior.unwrap import subcommand_place
 from trajlab.behavior.verdicts import (
     Context,
@@ -26,11 +26,11 @@ from trajlab.behavior.verdicts import (
     Nested,
     Outcome,
     Rewrite,
+    framework_run,
     other,
+    run_of_everything,
     several,
-    test_run,
     verdict,
-    whole_test_run,
 )
 
 SED_IN_PLACE = re.compile(r"-(?:[nErsuz]*i|-in-place)")
@@ -41,6 +41,7 @@ _TARGET_PARTS = re.compile(r"[-_:./]")
 
 
 def sed(arguments: Sequence[str], context: Context) -> Outcome:
+    """``-i`` edits; anything else shows."""
     for word in arguments:
         if word[:1] == "-" and SED_IN_PLACE.match(word):
             return verdict("edit", "flag/sed -i")
@@ -62,6 +63,7 @@ def perl(arguments: Sequence[str], context: Context) -> Outcome | None:
 
 
 def awk(arguments: Sequence[str], context: Context) -> Outcome:
+    """Shows lines, unless the program writes a file."""
     if "inplace" in arguments:
         return verdict("edit", "flag/awk -i inplace")
     if any(">" in word and _AWK_WRITES.search(word) for word in arguments):
@@ -70,6 +72,7 @@ def awk(arguments: Sequence[str], context: Context) -> Outcome:
 
 
 def find(arguments: Sequence[str], context: Context) -> Outcome:
+    """Searches, and does what ``-exec`` and ``-delete`` say."""
     pairs = [("search", "program/find")]
     commands: list[list[str]] = []
     index, count = 0, len(arguments)
@@ -91,6 +94,7 @@ def find(arguments: Sequence[str], context: Context) -> Outcome:
 
 
 def tar(arguments: Sequence[str], context: Context) -> Outcome:
+    """Packs and unpacks; ``-t`` lists."""
     for place, word in enumerate(arguments):
         if word in ("--list", "-t"):
             return verdict("search", "flag/tar -t")
@@ -103,14 +107,13 @@ def tar(arguments: Sequence[str], context: Context) -> Outcome:
 def author(arguments: Sequence[str], context: Context) -> Outcome:
     """Judge echo and printf: they print, and may end the task."""
     for word in arguments:
-        if len(word) > 20 and any(word.strip() == marker for marker in SUBMIT_MARKERS):
+        if len(word) > 20 and word.strip().removesuffix("\\n") in MARKERS:
             return verdict("submit", "marker")
     return other("program/echo")
 
 
 def make(name: str, arguments: Sequence[str], table: str) -> Outcome:
     """Judge a runner of named targets; the first label of each target counts."""
-    pairs: list[tuple[str, str]] = []
     tests: list[str] = []
     index, count = 0, len(arguments)
     targets: list[str] = []
@@ -125,15 +128,18 @@ def make(name: str, arguments: Sequence[str], table: str) -> Outcome:
             continue
         elif "=" in word:
             variable, _, value = word.partition("=")
-            if "TEST" in variable.upper() and value:
+            if variable.upper().startswith(("TEST", "SPEC")) and not variable.upper().endswith(
+                ("OPTS", "FLAGS", "ARGS")
+            ):
                 tests.extend(value.split())
         else:
             targets.append(word)
             if table == "tasks":
                 tests.extend(arguments[index:])
                 break
-    for target in targets or [""]:
-        pairs.append((target_label(target, table), f"target/{name} {target or 'default'}"))
+    pairs = [
+        (target_label(target, table), f"target/{name} {target or 'default'}") for target in targets or [""]
+    ]
     return _scoped(pairs, tests)
 
 
@@ -166,14 +172,18 @@ def package_manager(name: str, arguments: Sequence[str], context: Context) -> Ou
     words = [name, *arguments]
     place = subcommand_place(name, words)
     if place >= len(words):
-        return verdict("install", f"program/{name}") if PACKAGE_MANAGERS[name] == "yarn" else other(f"program/{name}")
+        return (
+            verdict("install", f"program/{name}")
+            if PACKAGE_MANAGERS[name] == "yarn"
+            else other(f"program/{name}")
+        )
     command, rest = words[place], words[place + 1 :]
     if PACKAGE_MANAGERS[name] == "npm":
         label = SUBCOMMANDS["npm"].get(command, SUBCOMMANDS["npm"][""])
         if label != "target":
             return verdict(label, f"subcommand/npm {command}")
     elif name == "bun" and command == "test":
-        return test_run("jest", rest, "framework/bun test")
+        return framework_run("jest", rest, "framework/bun test")
     elif command in YARN_COMMANDS:
         return verdict(YARN_COMMANDS[command], f"subcommand/{name} {command}")
     if command in ("run", "run-script", "workspace", "workspaces", "-r"):
@@ -192,23 +202,27 @@ def _package_script(name: str, command: str, rest: list[str]) -> Outcome:
     if label == "script" and PACKAGE_MANAGERS[name] == "yarn":
         return Rewrite([command, *rest], name)
     if command in TEST_PROGRAMS and PACKAGE_MANAGERS[name] == "yarn":
-        return test_run(TEST_PROGRAMS[command], rest)
+        return framework_run(TEST_PROGRAMS[command], rest)
     if command in FLAG_LABELS and PACKAGE_MANAGERS[name] == "yarn":
         return Rewrite([command, *rest], name)
     return _scoped([(label, f"target/{name} {command}")], rest)
 
 
 def maven(arguments: Sequence[str], context: Context) -> Outcome:
+    """Goals that run tests, else what the first goal is for."""
     goals = [word for word in arguments if word[:1] != "-"]
-    skips = any(word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false") for word in arguments)
+    skips = any(
+        word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false")
+        for word in arguments
+    )
     if not skips and any(goal in MAVEN_TEST_GOALS for goal in goals):
-        return test_run("maven", arguments)
+        return framework_run("maven", arguments)
     if not skips and any(word.startswith("-Dtest=") for word in arguments):
-        return test_run("maven", arguments)
+        return framework_run("maven", arguments)
     for goal in goals:
         if goal.startswith(("exec:", "spring-boot:run")):
             return verdict("script", f"target/mvn {goal}")
-        if goal.startswith("dependency:tree") or goal.startswith("help:"):
+        if goal.startswith(("dependency:tree", "help:")):
             return other(f"target/mvn {goal}")
         if goal.startswith(("checkstyle:", "spotbugs:", "pmd:", "spotless:check")):
             return verdict("static", f"target/mvn {goal}")
@@ -218,14 +232,21 @@ def maven(arguments: Sequence[str], context: Context) -> Outcome:
 
 
 def gradle(arguments: Sequence[str], context: Context) -> Outcome:
+    """Tasks that run tests, else what the last task is for."""
     tasks = [word for word in arguments if word[:1] != "-"]
     if any("test" in word.rpartition(":")[2].lower() and "testclasses" not in word.lower() for word in tasks):
-        judged = test_run("gradle", arguments)
-        in_module = any(word.lstrip(":").count(":") and "test" in word.rpartition(":")[2].lower() for word in tasks)
-        return test_run("files", ["part/"], "framework/gradle") if in_module and judged[2] == "all" else judged
+        judged = framework_run("gradle", arguments)
+        in_module = any(
+            word.lstrip(":").count(":") and "test" in word.rpartition(":")[2].lower() for word in tasks
+        )
+        return (
+            framework_run("files", ["part/"], "framework/gradle")
+            if in_module and judged[2] == "all"
+            else judged
+        )
     last = [word.rpartition(":")[2] for word in tasks]
     if "check" in last:
-        return whole_test_run("framework/gradle")
+        return run_of_everything("framework/gradle")
     if any(word in ("run", "bootRun") for word in last):
         return verdict("script", "target/gradle run")
     if any(word.startswith(("lint", "checkstyle", "spotlessCheck", "detekt")) for word in last):
@@ -236,16 +257,18 @@ def gradle(arguments: Sequence[str], context: Context) -> Outcome:
 
 
 def sbt(arguments: Sequence[str], context: Context) -> Outcome:
+    """``test`` and ``testOnly``, else building or running."""
     text = " ".join(arguments)
     if "testOnly" in text:
         words = text.partition("testOnly")[2].split()
-        return test_run("junit", [word.strip("\"'") for word in words[:1]], "framework/sbt")
+        return framework_run("junit", [word.strip("\"'") for word in words[:1]], "framework/sbt")
     if re.search(r"(?:^|[ /:])test\b", text):
-        return whole_test_run("framework/sbt")
+        return run_of_everything("framework/sbt")
     return verdict("script" if text.startswith("run") else "install", "program/sbt")
 
 
 def tee(arguments: Sequence[str], context: Context) -> Outcome:
+    """Writes what it reads to files."""
     if any(word[:1] != "-" and not word.startswith("/dev/") for word in arguments):
         return verdict("edit", "program/tee")
     return other("program/tee")
@@ -262,21 +285,20 @@ def source(arguments: Sequence[str], context: Context) -> Outcome:
 
 
 def docker(arguments: Sequence[str], context: Context) -> Outcome:
+    """Building images; what runs inside is taken off by the wrapper rules."""
     words = [word for word in arguments if word[:1] != "-"]
     if words[:1] in (["build"], ["buildx"]) or words[:2] == ["compose", "build"]:
         return verdict("install", "subcommand/docker build")
     return other("program/docker")
 
 
-def vim(arguments: Sequence[str], context: Context) -> Outcome:
-    return verdict("edit", "program/editor")
-
-
 def bracket(arguments: Sequence[str], context: Context) -> Outcome:
+    """``[`` and ``[[`` only compare."""
     return other("program/test")
 
 
 def trap(arguments: Sequence[str], context: Context) -> Outcome:
+    """The command it keeps for later is read as if run."""
     return Nested(list(arguments[:1]), "trap") if len(arguments) > 1 else other("program/trap")
 
 
@@ -316,19 +338,25 @@ def subcommand(name: str, words: Sequence[str]) -> Outcome:
     label = table.get(command, table[""])
     rule = f"subcommand/{name} {command if command in table else '*'}"
     if label == "target":
-        if name in ("composer", "nx", "turbo", "lerna", "deno") and command in ("run", "run-script", "run-many", "task"):
+        if name in ("composer", "nx", "turbo", "lerna", "deno") and command in (
+            "run",
+            "run-script",
+            "run-many",
+            "task",
+        ):
             rest = [word for word in rest if not word.startswith("-")]
             command, rest = (rest[0], rest[1:]) if rest else ("", [])
         return _scoped([(target_label(command, "tasks"), rule)], rest)
     if label.startswith("test:"):
         before = list(words[1:place]) if name in ("cargo", "go") else []
-        return test_run(label[5:], [*before, *rest], rule)
+        return framework_run(label[5:], [*before, *rest], rule)
     return verdict(label, rule)
 
 
 def by_flags(name: str, arguments: Sequence[str]) -> Outcome:
     """Judge a program that does one thing unless a flag says otherwise."""
-    default, labels = FLAG_LABELS[name]
+    first = next((word for word in arguments if word[:1] != "-"), "")
+    default, labels = FLAG_LABELS.get(f"{name} {first}") or FLAG_LABELS[name]
     for word in arguments:
         if word[:1] == "-":
             label = labels.get(word) or labels.get(word.partition("=")[0])

@@ -6,8 +6,11 @@ answers as the lexer would (a test compares them).
 
 from __future__ import annotations
 
-from trajlab.behavior.lexer import RawCommand
 from trajlab.behavior.lexer_tables import QUICK_HEREDOC, QUICK_SEPARATOR, RESERVED, WORD, WORDS
+from trajlab.behavior.raw_command import RawCommand
+
+NONE: list[tuple[str, str]] = []
+"""Stands for "no assignments" and "no redirections"; never changed."""
 
 
 def quick_commands(text: str) -> list[RawCommand] | None:
@@ -29,12 +32,11 @@ def quick_commands(text: str) -> list[RawCommand] | None:
             return None
         if not words or words[0] in RESERVED or "=" in words[0]:
             return None
-        command = RawCommand(0, pipeline, piped, words)
+        command = RawCommand(0, pipeline, piped, words, NONE, NONE)
         commands.append(command)
         position = found.end()
         if position == end:
-            piped = False
-            break
+            return commands
         separator = match_separator(text, position)
         if separator is None:
             if words != ["cat"] or piped:
@@ -45,17 +47,13 @@ def quick_commands(text: str) -> list[RawCommand] | None:
             pipeline += 1
             continue
         position = separator.end()
-        kind = separator.lastindex
-        piped = kind == 1
-        if piped:
-            command.piped_out = True
-        else:
-            pipeline += 1
+        piped = command.piped_out = separator.lastindex == 1
+        pipeline += not piped
     return None if piped else commands
 
 
 def _heredoc(command: RawCommand, text: str, position: int) -> int:
-    """Read ``<<'EOF' > file`` or ``> file <<'EOF'`` and the body; return where reading goes on, -1 if it is not one."""
+    """Read ``<<'EOF' > file`` or ``> file <<'EOF'`` and its body; return the place after it, or -1."""
     found = QUICK_HEREDOC.match(text, position)
     if found is None:
         return -1

@@ -23,7 +23,7 @@ REPETITIVE = 10.0
 """Compression ratio of the last 10,000 characters above which text is repetitive."""
 _SURELY_VARIED = 5.0
 
-_zstd = zstandard.ZstdCompressor(level=1)
+_zstd = zstandard.ZstdCompressor(level=-1)
 
 
 class Repetition(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from trajlab.behavior import program_rules as programs
+from trajlab.behavior import subcommand_rules as subcommands
 from trajlab.behavior import test_rules as tests
 from trajlab.behavior import wrapper_rules as wrappers
 
@@ -39,7 +40,19 @@ def _flag_labels(text: str) -> tuple[str, dict[str, str]]:
 class Framework:
     """How one test framework reads its arguments."""
 
-    __slots__ = ("after", "bare", "clusters", "colon", "flags", "info_words", "line", "modules", "name", "skip", "style")
+    __slots__ = (
+        "after",
+        "bare",
+        "clusters",
+        "colon",
+        "flags",
+        "info_words",
+        "line",
+        "modules",
+        "name",
+        "skip",
+        "style",
+    )
 
     def __init__(self, name: str, table: dict[str, str]) -> None:
         self.name = name
@@ -103,7 +116,7 @@ class Interpreter:
 
 CONSTANT = _pairs(programs.CONSTANT)
 FLAG_LABELS = {name: _flag_labels(text) for name, text in programs.FLAGS.items()}
-SUBCOMMAND_VALUE_FLAGS = {name: words(text) for name, text in programs.SUBCOMMAND_VALUE_FLAGS.items()}
+SUBCOMMAND_VALUE_FLAGS = {name: words(text) for name, text in subcommands.SUBCOMMAND_VALUE_FLAGS.items()}
 FILTERS = {name: (count, words(flags)) for name, (count, flags) in programs.FILTERS.items()}
 for _alias, _name in programs.FILTER_ALIASES.items():
     FILTERS[_alias] = FILTERS[_name]
@@ -112,11 +125,11 @@ REWRITERS = words(programs.REWRITERS)
 SOURCE_SUFFIXES = words(programs.SOURCE_SUFFIXES)
 HELP_FLAGS = words(programs.HELP_FLAGS)
 SHORT_HELP = {name: words(text) for name, text in programs.SHORT_HELP.items()}
-YARN_COMMANDS = _pairs(programs.YARN_COMMANDS)
-TEST_TARGETS = words(programs.TEST_TARGETS)
-TARGET_WORDS = _pairs(programs.TARGET_WORDS)
-TARGET_VALUE_FLAGS = words(programs.TARGET_VALUE_FLAGS)
-ENVIRONMENTS = _pairs(programs.ENVIRONMENTS)
+YARN_COMMANDS = _pairs(subcommands.YARN_COMMANDS)
+TEST_TARGETS = words(subcommands.TEST_TARGETS)
+TARGET_WORDS = _pairs(subcommands.TARGET_WORDS)
+TARGET_VALUE_FLAGS = words(subcommands.TARGET_VALUE_FLAGS)
+ENVIRONMENTS = _pairs(subcommands.ENVIRONMENTS)
 ACTIVATIONS = words(programs.ACTIVATIONS)
 
 FRAMEWORKS = {name: Framework(name, table) for name, table in tests.FRAMEWORKS.items()}

@@ -9,7 +9,7 @@ from trajlab.behavior.rules import ENVIRONMENTS, FRAMEWORKS, REPOSITORY_ROOT, TE
 
 BREADTH = {"all": 0, "part": 1, "file": 2, "case": 3}
 
-_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}\Z")
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 _LINE = re.compile(r":[0-9]+(?::[0-9]+)?\Z")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_@*0-9]")
 _CAPITAL = re.compile(r"_*[A-Z]")
@@ -17,7 +17,7 @@ _TEST_CLASS = re.compile(r"(?:Tests?|TestCase|Specs?|Fixture|IT)\Z")
 
 
 def scope_of_run(framework: Framework, arguments: Sequence[str]) -> str:
-    """Return ``all``, ``part``, ``file`` or ``case``; ``info`` where no test runs, ``build`` where only built.
+    """Return ``all``, ``part``, ``file`` or ``case``; ``info`` if no test runs, ``build`` if only built.
 
     The narrowest selection of a run wins. A label of :data:`ENVIRONMENTS` (``static``, ``install``) comes
     back for tox and nox where every environment asked for runs no tests.
@@ -98,6 +98,9 @@ class _Reader:
             return index
         if kind in ("info", "build"):
             self.found.add(kind)
+        elif kind == "number":
+            following = arguments[index] if index < len(arguments) else ""
+            return index + 1 if not equals and (following.isdigit() or following == "auto") else index
         elif kind == "select":
             self.found.add("case")
         elif kind.endswith("!"):
@@ -116,7 +119,9 @@ class _Reader:
         kinds = self.framework.flags
         if not self.framework.clusters:
             kind = kinds.get(word[:2])
-            attached = kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
+            attached = (
+                kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
+            )
             return attached, word[2:]
         for place in range(1, len(word)):
             kind = kinds.get("-" + word[place])
@@ -137,7 +142,9 @@ class _Reader:
         elif kind == "filter":
             self.found.add(_dotnet_filter(value))
         elif kind == "pattern":
-            self.found.add("all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file")
+            self.found.add(
+                "all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file"
+            )
         elif kind == "environments":
             self.environments.extend(value.split(","))
         elif kind == "nested":
@@ -173,6 +180,8 @@ def _path(framework: Framework, word: str) -> str:
         return "case"
     if word.startswith("$"):
         return "all" if word in ("$@", "$*") else "file"
+    if word == "{}":  # find -exec and xargs put files there
+        return "file"
     path = _relative(word)
     if path in (".", "...", "*", "**") or path in TEST_ROOTS:
         return "all"

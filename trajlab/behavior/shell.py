@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from trajlab.behavior.classify import classify, classify_plain
-from trajlab.behavior.lexer import Lexer, RawCommand
+from trajlab.behavior.classify import classify
+from trajlab.behavior.lexer import Lexer
 from trajlab.behavior.pipelines import group_redirected, redirected, settle
+from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
+from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
@@ -23,7 +25,7 @@ MAX_CACHED_LENGTH = 20_000
 MAX_EXPANDED = 65_536
 OTHER = frozenset({"other"})
 
-_EDIT_VERB = re.compile(r"[ \t\r\n]*edit[ \t]+[0-9]+:[0-9]+[ \t]*\n")
+_EDIT_VERB = re.compile(r"[ \t\r\n]*edit(?:[ \t]+[0-9]+:[0-9]+[^\n'\"]*+|[ \t]*+)\n")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*+)\}|([A-Za-z_][A-Za-z0-9_]*+))")
 
 
@@ -81,7 +83,7 @@ def _plain(raws: list[RawCommand], depth: int) -> list[SimpleCommand]:
     for raw in raws:
         plain = classify_plain(raw, raw.words, depth)
         if plain is not None and not raw.piped_in and not raw.piped_out:
-            commands.append(redirected(plain, ()) if raw.redirects else plain)
+            commands.append(redirected(plain) if raw.redirects else plain)
             continue
         if plain is not None:
             pipeline.append(plain)
@@ -127,6 +129,7 @@ class _Reading:
         while place < count:
             raw = raws[place]
             pipeline: list[SimpleCommand] = []
+            group: list[SimpleCommand] = []
             printed: str | None = None
             while True:
                 self.starts.append(len(commands) + len(pipeline))
@@ -141,13 +144,20 @@ class _Reading:
                 elif raw.redirects or raw.heredoc is not None:
                     pipeline.append(self._redirect_only(raw))
                     printed = raw.heredoc
+                elif raw.group_start is not None and raw.group_start < len(self.starts):
+                    group = commands[self.starts[raw.group_start] :]
                 following = raws[place + 1] if place + 1 < count else None
-                if following is None or not raw.piped_out or not following.piped_in or following.pipeline != raw.pipeline:
+                if (
+                    following is None
+                    or not raw.piped_out
+                    or not following.piped_in
+                    or following.pipeline != raw.pipeline
+                ):
                     break
                 place += 1
                 raw = following
-            if len(pipeline) > 1 or (pipeline and pipeline[0].redirects and pipeline[0].program):
-                settle(pipeline)
+            if len(pipeline) > 1 or group or (pipeline and pipeline[0].redirects and pipeline[0].program):
+                settle(pipeline, group)
             commands.extend(pipeline)
             place += 1
         return commands
@@ -165,12 +175,20 @@ class _Reading:
         targets = any(not path.startswith("/dev/") for path, _ in raw.redirects)
         judged = verdict("fileop", "redirect/empty file") if targets else other("empty")
         command = SimpleCommand(
-            "", (), judged[0], judged[1], redirects=tuple(raw.redirects), heredoc=raw.heredoc, pipeline=raw.pipeline,
+            "",
+            (),
+            judged[0],
+            judged[1],
+            redirects=tuple(raw.redirects),
+            heredoc=raw.heredoc,
+            pipeline=raw.pipeline,
             depth=self.depth + raw.depth,
         )
         if raw.group_start is not None:
             start = self.starts[raw.group_start] if raw.group_start < len(self.starts) else len(self.commands)
-            return group_redirected(command, self.commands[start:])
+            group = self.commands[start:]
+            command = group_redirected(command, group)
+            self.commands[start:] = group
         return command
 
     def _remember(self, raw: RawCommand) -> None:

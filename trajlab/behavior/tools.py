@@ -8,6 +8,7 @@ name means different things, the arguments decide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from trajlab.behavior.shell import label_command
@@ -15,41 +16,77 @@ from trajlab.behavior.verdicts import SimpleCommand
 
 KINDS = {
     "shell": (
-        "bash shell sh execute_bash terminal run_shell_command execute_command exec_command bash_command bash_session "
-        "run_command run_terminal_cmd run_in_terminal run_bash cmd local_shell container.exec shell_command exec "
+        "bash shell sh execute_bash terminal run_shell_command execute_command exec_command bash_command "
+        "bash_session "
+        "run_command run_terminal_cmd run_in_terminal run_bash cmd local_shell container.exec "
+        "shell_command exec "
         "unified_exec write_stdin execute computer_terminal run_terminal_command launch-process swe_shell"
     ),
-    "python": "execute_ipython_cell python ipython code_interpreter run_python jupyter execute_python run_ipython notebook_run",
+    "python": (
+        "execute_ipython_cell python ipython code_interpreter run_python jupyter execute_python "
+        "run_ipython notebook_run"
+    ),
     "read": (
-        "read open goto scroll_up scroll_down view view_image filemap read_file read_many_files view_file view_code "
+        "read open goto scroll_up scroll_down view view_image filemap read_file read_many_files "
+        "view_file view_code "
         "notebookread open_file read_text_file list_code_definition_names readfile cat_file"
     ),
     "search": (
-        "grep glob find_file search_dir search_file search_files grep_search search_file_content list_directory list_files "
-        "list_dir ls search codebase_search file_search find_files find_by_name list_allowed_directories search_code globtool "
+        "grep glob find_file search_dir search_file search_files grep_search search_file_content "
+        "list_directory list_files "
+        "list_dir ls search codebase_search file_search find_files find_by_name list_allowed_directories "
+        "search_code globtool "
         "greptool search_text"
     ),
     "edit": (
-        "edit multiedit write notebookedit create insert edit_file write_file replace write_to_file replace_in_file apply_patch "
-        "str_replace create_file insert_content apply_diff search_replace search_and_replace undo_edit append_file "
-        "replace_file_content multi_replace_file_content write_to_file edit_notebook edit_block patch str_replace_based_edit"
+        "edit multiedit write notebookedit create insert edit_file write_file replace write_to_file "
+        "replace_in_file apply_patch "
+        "str_replace create_file insert_content apply_diff search_replace search_and_replace undo_edit "
+        "append_file "
+        "replace_file_content multi_replace_file_content write_to_file edit_notebook edit_block patch "
+        "str_replace_based_edit"
     ),
     "fileop": "delete_file move_file create_directory rename_file copy_file remove_file",
-    "editor": "str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit",
-    "think": (
-        "think task_tracker todowrite todoread todo_write update_plan write_todos plan_mode_respond focus_chain exitplanmode "
-        "enterplanmode taskcreate taskupdate tasklist taskget save_memory sequentialthinking thinking plan scratchpad update_todo_list"
+    "editor": (
+        "str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit"
     ),
-    "submit": "submit finish exit_forfeit attempt_completion mark_task_complete complete_task task_complete done submit_answer exit",
-    "web": "webfetch websearch web_search web_fetch google_web_search fetch browse browser browser_action browse_interactive",
+    "think": (
+        "think task_tracker todowrite todoread todo_write update_plan write_todos plan_mode_respond "
+        "focus_chain exitplanmode "
+        "enterplanmode taskcreate taskupdate tasklist taskget save_memory sequentialthinking thinking "
+        "plan scratchpad update_todo_list"
+    ),
+    "submit": (
+        "submit finish exit_forfeit attempt_completion mark_task_complete complete_task task_complete "
+        "done submit_answer exit"
+    ),
+    "web": (
+        "webfetch websearch web_search web_fetch google_web_search fetch browse browser browser_action "
+        "browse_interactive"
+    ),
     "delegate": "task agent delegate new_task spawn_agent dispatch_agent",
-    "control": "bashoutput killshell kill_shell list_bash_processes wait send_message ask_followup_question ask_user request_condensation",
+    "control": (
+        "bashoutput killshell kill_shell list_bash_processes wait send_message ask_followup_question "
+        "ask_user request_condensation"
+    ),
 }
 """Kind of tool to the names the scaffolds give it."""
 
 KIND_OF_TOOL = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
-SHELL_ARGUMENTS = ("command", "cmd", "keystrokes", "CommandLine", "commandLine", "command_line", "input", "script", "code", "text", "chars")
+SHELL_ARGUMENTS = (
+    "command",
+    "cmd",
+    "keystrokes",
+    "CommandLine",
+    "commandLine",
+    "command_line",
+    "input",
+    "script",
+    "code",
+    "text",
+    "chars",
+)
 """Argument that holds a shell call's text, most telling first."""
 
 CODE_ARGUMENTS = ("code", "python_code", "source", "input", "script", "cell")
@@ -70,11 +107,19 @@ EDITOR_COMMANDS = {
 }
 """What an editor tool's ``command`` does."""
 
-LABELS = {"read": "read", "search": "search", "edit": "edit", "fileop": "fileop", "submit": "submit", "python": "inline"}
+LABELS = {
+    "read": "read",
+    "search": "search",
+    "edit": "edit",
+    "fileop": "fileop",
+    "submit": "submit",
+    "python": "inline",
+}
 NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
 
 
+@lru_cache(maxsize=4096)
 def kind_of_tool(tool: str | None) -> str | None:
     """Return the kind of a tool; ``None`` for a name no scaffold is known to use.
 
@@ -118,7 +163,11 @@ def _as_text(value: object) -> str | None:
         return value
     if isinstance(value, list | tuple):
         words = [str(word) for word in value]
-        if len(words) >= 3 and words[0].rpartition("/")[2] in ("bash", "sh", "zsh") and _gives_script(words[1]):
+        if (
+            len(words) >= 3
+            and words[0].rpartition("/")[2] in ("bash", "sh", "zsh")
+            and _gives_script(words[1])
+        ):
             return words[2]
         return " ".join(_quoted(word) for word in words)
     return None
@@ -133,7 +182,9 @@ def _quoted(word: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
-def labels_of_tool(tool: str | None, arguments: Mapping[str, Any] | Sequence[str] | str | None = None) -> frozenset[str]:
+def labels_of_tool(
+    tool: str | None, arguments: Mapping[str, Any] | Sequence[str] | str | None = None
+) -> frozenset[str]:
     """Return the codebook's labels of a call, shell or not.
 
     Returns:
@@ -158,7 +209,9 @@ def labels_of_tool(tool: str | None, arguments: Mapping[str, Any] | Sequence[str
 def _python_labels(arguments: Mapping[str, Any] | Sequence[str] | str | None) -> frozenset[str]:
     code = arguments if isinstance(arguments, str) else None
     if isinstance(arguments, Mapping):
-        code = next((str(arguments[name]) for name in CODE_ARGUMENTS if isinstance(arguments.get(name), str)), None)
+        code = next(
+            (str(arguments[name]) for name in CODE_ARGUMENTS if isinstance(arguments.get(name), str)), None
+        )
     if code is None:
         return frozenset({"inline"})
     lines = [line for line in code.splitlines() if line.strip() and not line.lstrip().startswith("#")]

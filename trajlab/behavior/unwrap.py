@@ -45,7 +45,7 @@ def subcommand_place(name: str, words: Sequence[str]) -> int:
         word = words[index]
         if word in values:
             index += 2
-        elif word[:1] == "-" and len(word) > 1 or word[:1] == "+":
+        elif (word[:1] == "-" and len(word) > 1) or word[:1] == "+":
             index += 1
         else:
             return index

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from trajlab.behavior.lexer import RawCommand
+from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import FRAMEWORKS
 from trajlab.behavior.scopes import BREADTH, scope_of_run
 
@@ -86,7 +86,11 @@ class Context:
     __slots__ = ("analyse", "depth", "operands_on_stdin", "piped_in", "raw", "stdin", "tasks", "wrappers")
 
     def __init__(
-        self, raw: RawCommand, depth: int, stdin: str | None, analyse: Callable[[str, int], list[SimpleCommand]]
+        self,
+        raw: RawCommand,
+        depth: int,
+        stdin: str | None,
+        analyse: Callable[[str, int], list[SimpleCommand]],
     ) -> None:
         self.raw = raw
         self.depth = depth
@@ -129,7 +133,7 @@ def _test(scope: str, rule: str) -> Verdict:
     return frozenset((label,)), ((label, rule),), scope
 
 
-def test_run(framework: str, arguments: Sequence[str], rule: str | None = None) -> Verdict:
+def framework_run(framework: str, arguments: Sequence[str], rule: str | None = None) -> Verdict:
     """Return the verdict of a framework started with these arguments."""
     scope = scope_of_run(FRAMEWORKS[framework], arguments)
     rule = rule or f"framework/{framework}"
@@ -142,9 +146,6 @@ def test_run(framework: str, arguments: Sequence[str], rule: str | None = None) 
     return verdict(scope, f"{rule} environment")
 
 
-def whole_test_run(rule: str) -> Verdict:
+def run_of_everything(rule: str) -> Verdict:
     """Return the verdict of a test run without selection."""
     return _test("all", rule)
-
-
-test_run.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name

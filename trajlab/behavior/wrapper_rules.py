@@ -39,7 +39,7 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "ltrace": {"flags": "-e -o -p -s -u -n"},
     "valgrind": {"flags": ""},
     "gdb": {"flags": "-ex -x -iex --command", "needs": "--args -args"},
-    "perf": {"flags": "-e -o -p -F -g_", "skip": 1},
+    "perf": {"flags": "-e -o -p -F", "skip": 1},
     "catchsegv": {},
     "rr": {"skip": 1},
     "faketime": {"skip": 1},
@@ -50,13 +50,13 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "firejail": {},
     "chronic": {},
     "ts": {},
-    "watch": {"flags": "-n -d_ --interval", "as": "shell"},
+    "watch": {"flags": "-n --interval", "as": "shell"},
     "entr": {"flags": ""},
     "eval": {"as": "shell"},
     "ssh": {"flags": "-i -p -l -o -F -L -R -D -J -b -c -e -m -S -W", "skip": 1, "as": "shell"},
     "script": {"flags": "-o -E -I -O -T", "shell_flags": "-c --command", "skip": 9},
     "xargs": {
-        "flags": "-I -n -P -L -d -E -s -a -R -J --max-args --max-procs --max-lines --delimiter --arg-file --replace_",
+        "flags": "-I -n -P -L -d -E -s -a -R -J --max-args --max-procs --max-lines --delimiter --arg-file",
         "as": "stdin",
     },
     "parallel": {"flags": "-j -I --jobs -N -a --colsep --delay --timeout", "as": "stdin", "stop": ":::"},
@@ -70,8 +70,12 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "devbox run": {},
     "docker exec": {"flags": "-e -u -w --env --user --workdir --env-file --detach-keys", "skip": 1},
     "docker run": {
-        "flags": "-e -u -w -v -p -m --env --user --workdir --volume --name --network --entrypoint --mount --platform "
-        "--env-file --memory --cpus --publish --hostname -h --ulimit --shm-size --gpus --tmpfs --label -l --add-host",
+        "flags": (
+            "-e -u -w -v -p -m --env --user --workdir --volume --name --network --entrypoint --mount "
+            "--platform "
+            "--env-file --memory --cpus --publish --hostname -h --ulimit --shm-size --gpus --tmpfs --label "
+            "-l --add-host"
+        ),
         "skip": 1,
     },
     "docker compose": {"flags": "-f --file -p --project-name", "skip": 0, "subcommand": "exec run"},
@@ -79,8 +83,12 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "docker-compose run": {"flags": "-e -u -w -v -p --env --user --workdir --name --entrypoint", "skip": 1},
     "kubectl exec": {"flags": "-n -c --namespace --container", "skip": 1},
     "uv run": {
-        "flags": "--with --with-editable --with-requirements --python -p --extra --group --only-group --env-file "
-        "--project --directory --package --index-url --index --default-index --cache-dir --no-group --no-extra",
+        "flags": (
+            "--with --with-editable --with-requirements --python -p --extra --group --only-group "
+            "--env-file "
+            "--project --directory --package --index-url --index --default-index --cache-dir --no-group "
+            "--no-extra"
+        ),
         "as": "tasks",
         "module_flags": "-m --module",
     },
@@ -111,7 +119,10 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "nyc": {"flags": "--reporter --report-dir --include --exclude"},
     "c8": {"flags": "-r --reporter --include --exclude -o"},
     "coverage run": {
-        "flags": "--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs --save-signal",
+        "flags": (
+            "--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs "
+            "--save-signal"
+        ),
         "as": "python",
     },
     "kernprof": {"flags": "-o", "as": "python"},
@@ -131,8 +142,6 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "wine": {},
     "qemu-x86_64": {},
 }
-WRAPPER_VALUES_IN_ONE = "--flag=value is always read as one word"
-
 WRAPPER_MODULES = {
     "coverage": "coverage",
     "kernprof": "kernprof",
@@ -152,10 +161,13 @@ WRAPPER_MODULES = {
 """Modules that ``python -m`` starts as the program of that name, wrapping another command."""
 
 TOOL_MODULES = (
-    "pip mypy flake8 pylint black isort ruff pyflakes pycodestyle pydocstyle autopep8 yapf bandit vulture pyright "
-    "pre_commit sphinx build venv virtualenv py_compile compileall tabnanny ensurepip cython Cython twine codespell "
-    "nuitka mkdocs semgrep pylama prospector lib2to3 docformatter autoflake pyupgrade django numpy.f2py pip_audit "
-    "piptools basedpyright_cli pytype radon pep8 pygments IPython ipython ast"
+    "pip mypy flake8 pylint black isort ruff pyflakes pycodestyle pydocstyle autopep8 yapf bandit "
+    "vulture pyright "
+    "pre_commit sphinx build venv virtualenv py_compile compileall tabnanny ensurepip cython Cython "
+    "twine codespell "
+    "nuitka mkdocs semgrep pylama prospector lib2to3 docformatter autoflake pyupgrade django numpy.f2py "
+    "pip_audit "
+    "piptools pytype radon pep8 pygments IPython ipython ast"
 )
 """Modules that are tools with a label of their own; any other module is a ``script``."""
 
@@ -182,15 +194,21 @@ RUN_MODULES = "pdb cProfile profile trace line_profiler memory_profiler ipdb pud
 INLINE_MODULES = "timeit"
 
 PYTHON = {
-    "names": r"(?:python|pypy|ipython|bpython|jython|micropython|sage|py|graalpy|hython|blender|pythonw|vpython)[0-9.]*+[a-z]?+(?:\.exe)?",
+    "names": r"(?:python|pypy|ipython|bpython|jython|micropython|sage|py|graalpy|pythonw)"
+    r"[0-9.]*+[a-z]?+(?:\.exe)?",
     "values": "-W -X -Q --check-hash-based-pycs --profile --pylab",
     "code": "-c",
     "module": "-m",
 }
 
 INTERPRETERS: dict[str, dict[str, str]] = {
-    "node": {"code": "-e --eval -p --print -pe", "values": "-r --require --import --loader --experimental-loader -C "
-             "--conditions --max-old-space-size --env-file", "check": "-c --check", "test": "--test"},
+    "node": {
+        "code": "-e --eval -p --print -pe",
+        "values": "-r --require --import --loader --experimental-loader -C "
+        "--conditions --max-old-space-size --env-file",
+        "check": "-c --check",
+        "test": "--test",
+    },
     "bun": {"code": "-e --eval -p --print", "values": "--preload -r"},
     "ts-node": {"code": "-e --eval -p", "values": "-P --project -r -O", "check": ""},
     "tsx": {"code": "-e --eval -p", "values": "--tsconfig"},
@@ -208,12 +226,12 @@ INTERPRETERS: dict[str, dict[str, str]] = {
     "texlua": {},
     "julia": {"code": "-e -E --eval --print", "values": "-L --load -J -t -p"},
     "Rscript": {"code": "-e", "values": ""},
-    "R": {"code": "-e", "values": "-f --file_"},
+    "R": {"code": "-e", "values": "-f"},
     "octave": {"code": "--eval", "values": "--path"},
     "matlab": {"code": "-r -batch"},
     "scala": {"code": "-e", "values": "-cp -classpath"},
     "groovy": {"code": "-e", "values": "-cp"},
-    "elixir": {"code": "-e --eval", "values": "-r -S_ -pa"},
+    "elixir": {"code": "-e --eval", "values": "-r -pa"},
     "iex": {"code": "-e --eval"},
     "erl": {"code": "-eval"},
     "escript": {},
@@ -237,12 +255,16 @@ INTERPRETERS: dict[str, dict[str, str]] = {
     "kotlin": {"values": "-cp -classpath"},
     "crystal": {},
     "nim": {},
-    "java": {"values": "-cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports"},
+    "java": {
+        "values": "-cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports"
+    },
     "mono": {},
-    "gawk-script": {},
     "gforth": {"code": "-e"},
 }
-JAVA_TEST_CLASSES = "org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher junit.textui.TestRunner org.testng.TestNG"
+JAVA_TEST_CLASSES = (
+    "org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher junit.textui.TestRunner "
+    "org.testng.TestNG"
+)
 
 SHELLS = "bash sh zsh dash ash ksh mksh fish rbash csh tcsh"
 SHELL_VALUE_FLAGS = "-o -O +o +O --rcfile --init-file"

@@ -32,8 +32,11 @@ def assembly_key(manifest: Manifest) -> str:
 
 def part_files(folder: Path, manifest: Manifest, table: str) -> list[Path]:
     """Files of a table, over all parts, in the order of the units."""
-    paths = (folder / PARTS / unit.key / f"{table}.parquet" for unit in manifest.units)
-    return [path for path in paths if path.is_file()]
+    found: list[Path] = []
+    for unit in manifest.units:
+        numbered = (folder / PARTS / unit.key).glob(f"{table}.*.parquet")
+        found += sorted(numbered, key=lambda path: int(path.name.split(".")[1]))
+    return found
 
 
 def scan_parts(folder: Path, manifest: Manifest, table: str) -> pl.LazyFrame:

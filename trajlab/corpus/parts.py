@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import msgspec
-import pyarrow.parquet as pq
 import xxhash
 
+from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.corpus.rows import PartRows, Place
 from trajlab.formats import log_format
@@ -66,28 +66,21 @@ class UnitTask(msgspec.Struct, frozen=True):
     folder: str
 
 
-class _Writers:
-    """Parquet writers of one part, opened with a table's first rows."""
+class _Writer:
+    """Writes the tables of one part; texts, which are many, in several files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._open: dict[str, pq.ParquetWriter] = {}
+        self._files: dict[str, int] = {}
 
     def write(self, rows: TableRows) -> None:
-        table = rows.take()
-        if table is None:
+        frame = rows.take()
+        if frame is None:
             return
-        writer = self._open.get(rows.name)
-        if writer is None:
-            path = self._folder / f"{rows.name}.parquet"
-            writer = self._open[rows.name] = pq.ParquetWriter(
-                path, table.schema, compression="zstd", compression_level=1, store_schema=False
-            )
-        writer.write_table(table)
-
-    def close(self) -> None:
-        for writer in self._open.values():
-            writer.close()
+        number = self._files[rows.name] = self._files.get(rows.name, 0) + 1
+        frame.write_parquet(
+            self._folder / f"{rows.name}.{number}.parquet", compression="zstd", compression_level=1, statistics=False
+        )
 
 
 def slice_digest(unit: Unit) -> str | None:
@@ -116,8 +109,8 @@ def read_unit(task: UnitTask) -> UnitSummary:
     final, aside = parts / unit.key, parts / f".wip-{unit.key}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    writers = _Writers(aside)
-    rows = PartRows(keep_texts=unit.keep_texts, flush=writers.write)
+    writer = _Writer(aside)
+    rows = PartRows(keep_texts=unit.keep_texts, flush=writer.write)
     summary = UnitSummary(unit.key, [], [])
     collecting = gc.isenabled()
     gc.disable()  # records are trees without cycles: the collector only costs time here
@@ -128,9 +121,8 @@ def read_unit(task: UnitTask) -> UnitSummary:
             summary.trajectories.append(rows.trajectories - before)
             summary.problems.append(rows.problems - problems)
         for table in rows.tables.values():
-            writers.write(table)
+            writer.write(table)
     finally:
-        writers.close()
         if collecting:
             gc.enable()
     summary.slice_digest = slice_digest(unit)
@@ -150,6 +142,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             if isinstance(record, Problem):
                 rows.add_problem(place, record)
                 continue
+            _fill_commands(record)
             own = place
             if record.attempt is None:
                 record.attempt = item.attempt
@@ -158,6 +151,14 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             rows.add(own, _key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
+
+
+def _fill_commands(record: Trajectory) -> None:
+    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
+    for step in record.steps:
+        for call in step.calls:
+            if call.command is None and call.arguments.__class__ is dict:
+                call.command = shell_text(call.tool, call.arguments)
 
 
 def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:

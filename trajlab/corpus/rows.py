@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -76,7 +77,7 @@ class PartRows:
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
-        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory))
+        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory, requests))
         self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
         written = agent_chars + (reasoning_chars or 0)
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
@@ -85,7 +86,8 @@ class PartRows:
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
         for table in self._of_trajectory:
-            table.mark(trajectory_id)
+            if len(table.rows) != table.marked:
+                table.mark(trajectory_id)
         if self._text_chars > TEXTS_WAITING:
             self._flush(self.tables["texts"])
             self._text_chars = 0
@@ -183,18 +185,17 @@ def _request_digest(tool: str | None, arguments: str) -> int:
     return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
 
 
-def _content_digest(trajectory: Trajectory) -> str:
-    """Digest of all that was said: prompts, turns, requests and results."""
-    hasher = xxhash.xxh3_64()
+def _content_digest(trajectory: Trajectory, requests: list[int]) -> str:
+    """Digest of the prompts, the requests, the last turn, and the length of every turn and result."""
+    steps = trajectory.steps
+    numbers = array("q", requests)
+    numbers.extend([len(step.text) for step in steps])
+    numbers.extend([len(call.output) for step in steps for call in step.calls if call.output])
+    hasher = xxhash.xxh3_64(numbers.tobytes())
     for message in trajectory.messages:
         hasher.update(message.text.encode("utf-8", "replace"))
-    for step in trajectory.steps:
-        hasher.update(step.text.encode("utf-8", "replace"))
-        for call in step.calls:
-            if call.output:
-                hasher.update(call.output.encode("utf-8", "replace"))
-            if call.command:
-                hasher.update(call.command.encode("utf-8", "replace"))
+    if steps:
+        hasher.update(steps[-1].text.encode("utf-8", "replace"))
     return str(hasher.hexdigest())
 
 
@@ -209,15 +210,18 @@ def _arguments_text(call: ToolCall) -> str:
 def _tail(steps: list[Step]) -> str:
     """The last characters the agent wrote, reasoning included, in reading order."""
     pieces: list[str] = []
-    have = 0
+    missing = TAIL_CHARACTERS
     for step in reversed(steps):
-        for piece in (step.text, step.reasoning):
-            if piece:
-                pieces.append(piece)
-                have += len(piece)
-        if have >= TAIL_CHARACTERS:
+        if step.text:
+            pieces.append(step.text)
+            missing -= len(step.text)
+        if step.reasoning:
+            pieces.append(step.reasoning)
+            missing -= len(step.reasoning)
+        if missing <= 0:
             break
-    return "\n".join(reversed(pieces))
+    pieces.reverse()
+    return "\n".join(pieces)
 
 
 def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:

@@ -66,7 +66,7 @@ _VALIDATION_WORDS = frozenset({"val", "validation", "eval", "evaluation"})
 _TRAIN_WORDS = frozenset({"train", "training", "rollout", "rollouts"})
 _WORD_BREAK = re.compile(r"[^a-z]+")
 _STEP_FILE = re.compile(r"(\d{1,12})\.jsonl(?:\.(?:gz|zst|zstd|xz))?")
-_MAX_PROMPTS_KEPT = 512
+_MAX_KEPT = 512
 _decode = msgspec.json.Decoder().decode
 
 
@@ -130,7 +130,7 @@ class _Reader:
             self.split = "train"
         self.further_outputs = 0
         self._prompts: dict[str, _Prompt] = {}
-        self._extras: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._extras: dict[tuple[str, ...], _Extras] = {}
 
     def read(self, line: Line) -> Trajectory | Problem:
         fixes: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class _Reader:
         known = self._prompts.get(digest)
         if known is not None and known.text == text:
             return known
-        if len(self._prompts) >= _MAX_PROMPTS_KEPT:
+        if len(self._prompts) >= _MAX_KEPT:
             self._prompts.clear()
         prompt = _Prompt(text, digest, f"prompt:{digest}", parse_prompt(text), tools_in_prompt(text))
         self._prompts[digest] = prompt
@@ -223,31 +223,39 @@ class _Reader:
         names = tuple(record)
         extras = self._extras.get(names)
         if extras is None:
+            if len(self._extras) >= _MAX_KEPT:
+                self._extras.clear()
             extras = self._extras[names] = _extras_of(names)
-        if not extras:
-            return
-        rewards = trajectory.rewards
-        for name in extras:
+        for name, may_be_text in extras.components:
             value = record[name]
             if type(value) is float and math.isfinite(value):
-                rewards.append(RewardPart(name, value))
-            elif _is_component(name, value):
-                rewards.append(RewardPart(clean_text(name), to_float(value)))
-        for name in _VERDICTS:
-            if name in record:
-                trajectory.correct = to_bool(record[name])
-                return
+                trajectory.rewards.append(RewardPart(name, value))
+            elif isinstance(value, (bool, int, float)) or (may_be_text and _is_number_text(value)):
+                trajectory.rewards.append(RewardPart(clean_text(name), to_float(value)))
+        if extras.verdict is not None:
+            trajectory.correct = to_bool(record[extras.verdict])
 
 
-def _extras_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Keys that may be reward components or verdicts."""
-    return tuple(
-        name
+class _Extras(msgspec.Struct, gc=False):
+    """What the extra keys of a record may be: (name, whether text may stand for the number); the verdict."""
+
+    components: tuple[tuple[str, bool], ...]
+    verdict: str | None
+
+
+def _extras_of(names: tuple[str, ...]) -> _Extras:
+    components = tuple(
+        (name, _COMPONENT_WORDS.search(name.lower()) is not None)
         for name in names
         if name not in _BASE_KEYS
         and name not in _NOT_COMPONENTS
         and not name.endswith(_NOT_COMPONENT_SUFFIXES)
     )
+    return _Extras(components, next((name for name in _VERDICTS if name in names), None))
+
+
+def _is_number_text(value: object) -> bool:
+    return isinstance(value, str) and (to_float(value) is not None or is_non_finite(value))
 
 
 def _add_odd_score(trajectory: Trajectory, score: object, line: Line) -> None:
@@ -288,16 +296,6 @@ def _session_of(uid: object) -> tuple[str, int, int] | None:
 
 def _is_count(text: str) -> bool:
     return len(text) < 10 and text.isascii() and text.isdigit()
-
-
-def _is_component(name: str, value: object) -> bool:
-    if isinstance(value, (bool, int, float)):
-        return True
-    return (
-        isinstance(value, str)
-        and _COMPONENT_WORDS.search(name.lower()) is not None
-        and (to_float(value) is not None or is_non_finite(value))
-    )
 
 
 _FIXES = {

@@ -128,7 +128,7 @@ def effective_size(
     fewest = n * n / float(np.dot(denominators, denominators))
     most = max(n, fewest)
     prior = (1 - correlation) / most + correlation / fewest
-    telling = min(np.count_nonzero(numerators > 0), np.count_nonzero(numerators < denominators))
+    telling = int(min(np.count_nonzero(numerators > 0), np.count_nonzero(numerators < denominators)))
     if telling == 0:
         return 1 / prior
     measured = linearised_variance(share, numerators, denominators) / (share * (1 - share))

@@ -27,6 +27,9 @@ class Conversation(msgspec.Struct, gc=False):
     cut_off: str | None = None
 
 
+_OPEN_REASONING = ("<think>", "<think>\n", "<think>\n\n")
+
+
 def parse_response(text: str, prompt: str | None = None) -> Conversation:
     """Turns of what a rollout produced: the agent's, the tools' and users' in between.
 
@@ -35,7 +38,7 @@ def parse_response(text: str, prompt: str | None = None) -> Conversation:
         prompt: The prompt before it, if known: tells the template, and whether it ends in ``<think>``.
     """
     lined = prompt is not None and prompt.startswith(ROLE_LINES) and not prompt.endswith("assistant\n\n")
-    in_reasoning = prompt is not None and prompt.rstrip().endswith("<think>")
+    in_reasoning = prompt is not None and prompt.endswith(_OPEN_REASONING)
     if lined:  # special tokens were dropped: what looks like one is the agent's own text
         steps = None if in_reasoning else read_plain(text)
         if steps is not None:

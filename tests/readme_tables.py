@@ -1,0 +1,156 @@
+"""Writes the parts of README.md that say what the code holds: ``python tests/readme_tables.py --write``.
+
+Each part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. Without ``--write`` it only says
+which parts are out of date, and exits with 1 if any is; ``tests/test_readme.py`` does the same.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import nbformat
+
+from trajlab.checks.facts import thresholds
+from trajlab.checks.lines import LINE_CHECKS
+from trajlab.errors import ExitCode
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.measures.catalogue import MEASURES, Measure
+from trajlab.report.audit import NOTEBOOK
+from trajlab.report.parameters import read_parameters
+from trajlab.report.runner import find_notebook
+from trajlab.schema import TABLES
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+_PART = re.compile(r"(<!-- generated: (\w+) -->\n)([^\0]*?)(<!-- end -->)")
+
+
+def cell(text: object) -> str:
+    """Text that cannot break out of its table cell, whatever it holds."""
+    return str(text).replace("|", "\\|").replace("\n", " ").strip()
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def folded(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
+
+
+def formats() -> str:
+    logs = [(f"`{name}`", log_format(name)) for name in {**LOGS, **FALLBACK_LOGS}]
+    companions = [(f"`{name}` (companion)", companion_format(name)) for name in COMPANIONS]
+    return table(
+        ["format", "variant", "what it is"],
+        [
+            (name, f"`{variant}`", about.doc)
+            for name, module in [*logs, *companions]
+            for variant, about in module.VARIANTS.items()
+        ],
+    )
+
+
+def tables() -> str:
+    overview = table(
+        ["table", "a row is", "kind", "columns"],
+        [(f"`{t.name}`", t.row, t.origin, len(t.columns)) for t in TABLES.values()],
+    )
+    columns = [
+        folded(
+            f"Columns of <code>{t.name}</code>",
+            table(
+                ["column", "type", "unit", "meaning", "null means"],
+                [(f"`{c.name}`", c.kind, c.unit, c.doc, c.null or "never null") for c in t.columns],
+            ),
+        )
+        for t in TABLES.values()
+    ]
+    return overview + "\n" + "\n".join(columns)
+
+
+def measures() -> str:
+    return table(
+        ["measure", "title", "section", "kind", "unit"],
+        [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES],
+    )
+
+
+def _kind(measure: Measure) -> str:
+    return measure.kind if measure.behaviour else f"{measure.kind}, errors included"
+
+
+def checks() -> str:
+    lines = thresholds()
+    rows = []
+    for check in LINE_CHECKS:
+        line = lines[check.threshold]
+        side = ">" if check.bad == "high" else "<"
+        said = [f"{kind} {side} {line[kind]:g}" for kind in ("warn", "alarm") if kind in line]
+        rows.append((f"`{check.code}`", check.title, f"`{check.measure}`", ", ".join(said), f"`{check.threshold}`"))
+    return table(["code", "says", "measure", "lines", "name of the line"], rows)
+
+
+def parameters() -> str:
+    notebook = nbformat.read(find_notebook(NOTEBOOK), as_version=4)
+    return table(
+        ["parameter", "type", "default", "meaning"],
+        [
+            (f"`{p.name}`", f"`{p.annotation}`", f"`{p.default!r}`", p.help)
+            for p in read_parameters(notebook, NOTEBOOK)
+            if p.name not in ("corpus", "run")
+        ],
+    )
+
+
+def exit_codes() -> str:
+    meaning = {
+        ExitCode.PASSED: "passed",
+        ExitCode.GATE_FAILED: "a gate failed or is inconclusive (`--fail-on` says what counts)",
+        ExitCode.USAGE: "usage: an unknown option or parameter, nothing to read",
+        ExitCode.NOTEBOOK: "the audit notebook raised, ended early or left no result",
+        ExitCode.INFRASTRUCTURE: "infrastructure: a full disk, a killed process, a time limit, an interrupt",
+    }
+    return table(["code", "meaning"], [(int(code), meaning[code]) for code in ExitCode])
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "formats": formats,
+    "tables": tables,
+    "measures": measures,
+    "checks": checks,
+    "parameters": parameters,
+    "exit_codes": exit_codes,
+}
+
+
+def regenerated(text: str) -> str:
+    """The README with every generated part as the code says now."""
+    found = [match[2] for match in _PART.finditer(text)]
+    if sorted(found) != sorted(PARTS):
+        raise ValueError(f"README.md has the generated parts {sorted(found)}, expected {sorted(PARTS)}")
+    return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[4]}", text)
+
+
+def stale(text: str) -> list[str]:
+    """Names of the parts that differ from what the code says."""
+    now = {match[2]: match[3] for match in _PART.finditer(regenerated(text))}
+    return [match[2] for match in _PART.finditer(text) if match[3] != now[match[2]]]
+
+
+def main(arguments: list[str]) -> int:
+    text = README.read_text("utf-8")
+    if "--write" in arguments:
+        README.write_text(regenerated(text), "utf-8")
+        return 0
+    names = stale(text)
+    print("README.md is current" if not names else f"out of date: {', '.join(names)}")
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
