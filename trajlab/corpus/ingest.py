@@ -52,10 +52,10 @@ def ingest_into(
         UsageError: Nothing to read.
         InfrastructureError: A full disk, a killed worker, a corpus in use.
     """
+    files, problems = _find(sources, leave_out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            files, problems = _find(sources, leave_out)
             options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes())
             return _ingest(folder, files, problems, options)
     except OSError as error:
@@ -87,8 +87,11 @@ def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[S
     found = discover(sources)
     own = None if leave_out is None else leave_out.resolve()
     files = [file for file in found.files if own is None or not Path(file.path).resolve().is_relative_to(own)]
-    if not files and not found.problems:
-        raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
+    if not files:
+        place = ", ".join(map(str, sources))
+        if found.problems:
+            raise UsageError(place, found.problems[0][1].message, "", "Check the path and its permissions")
+        raise UsageError(place, "no files", "a folder with logs", "Check the path")
     named = [file for file in files if _is_text(file.path)]
     odd = [
         (file.relpath, Problem("file_name", "the name is no valid UTF-8; rename the file to have it read"))
