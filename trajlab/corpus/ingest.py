@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locke
 from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
 from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
 from trajlab.engines import Engine, choose_jobs, map_units
-from trajlab.errors import InfrastructureError, UsageError
+from trajlab.errors import UsageError, not_written
 from trajlab.progress import progress
 from trajlab.records import Problem
 from trajlab.sources.discover import discover
@@ -59,17 +58,7 @@ def ingest_into(
             options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes())
             return _ingest(folder, files, problems, options)
     except OSError as error:
-        raise _infrastructure(folder, error) from error
-
-
-def _infrastructure(folder: Path, error: OSError) -> InfrastructureError:
-    if error.errno == errno.ENOSPC:
-        return InfrastructureError(
-            str(folder), "the disk is full", "", "Free space and run the same command again: it resumes"
-        )
-    return InfrastructureError(
-        str(error.filename or folder), error.strerror or str(error), "", "Check the folder's permissions and disk"
-    )
+        raise not_written(folder, error) from error
 
 
 class Options(msgspec.Struct, frozen=True):
