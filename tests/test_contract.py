@@ -44,6 +44,10 @@ ALWAYS = {
 """Identity, and what is computed from any text: no variant declares them."""
 
 
+FROM_THE_PATH = {"attempt"}
+"""What a folder's name may tell where the log does not."""
+
+
 def log_files() -> list[str]:
     return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
 
@@ -168,7 +172,8 @@ def test_a_variant_carries_what_it_declares_and_nothing_else(format_name: str, e
     for name, variant in variants.items():
         frame = source.filter(pl.col("variant") == name)
         filled = {c for c in TRAJECTORIES.names if c not in ALWAYS and frame[c].null_count() < frame.height}
-        assert filled == variant.carries, name
+        assert filled - variant.carries <= FROM_THE_PATH, name
+        assert variant.carries <= filled, name
 
 
 def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
+from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, SUMMARY, UnitSummary
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.rows import digest
@@ -71,7 +72,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
 
 def _write(folder: Path, name: str, frame: pl.DataFrame) -> None:
     aside = folder / f".wip-{name}.parquet"
-    frame.write_parquet(aside, compression="zstd", statistics=False)
+    write_frame(frame, aside)
     aside.replace(folder / f"{name}.parquet")
 
 
