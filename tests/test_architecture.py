@@ -20,12 +20,12 @@ import trajlab
 PACKAGE = Path(trajlab.__file__).resolve().parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("engines", "progress", "records", "schema", "stats"),
+    ("engines", "progress", "records", "schema", "simulate", "stats"),
     ("behavior", "sources"),
     ("formats",),
     ("metric_logs",),
     ("corpus",),
-    ("api", "simulate"),
+    ("api",),
     ("measures",),
     ("checks",),
     ("review",),
@@ -34,14 +34,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """Stages from left to right: a module imports its own stage and those of earlier layers, nothing else of trajlab."""
 LAYER = {stage: number for number, layer in enumerate(LAYERS) for stage in layer}
-TO_COME = {"metric_logs", "review", "simulate"}
+TO_COME = {"metric_logs", "review"}
 """Stages with a place in the design that need not be there yet."""
 
 MODULE_LINES = 400
 FUNCTION_LINES = 40
-TOO_LONG_MODULES = ("behavior/lexer.py", "behavior/program_rules.py")
-TOO_LONG_FUNCTIONS = ("behavior/quick.py:quick_commands", "checks/reading.py:findings")
-"""Known to be over the limit. The marks are strict: whoever shortens one must take it off."""
 
 HEAVY = ("IPython", "matplotlib", "numpy", "pandas", "papermill", "polars", "pyarrow", "scipy", "sklearn")
 """Each costs more than the 0.3 s that ``trajlab --help`` may take, or brings in one that does."""
@@ -105,47 +102,25 @@ def test_contributing_lists_the_layers_in_this_order() -> None:
     ]
 
 
-def marked(names: list[str], too_long: tuple[str, ...]) -> list[object]:
-    assert set(too_long) <= set(names), "a listed exception does not exist any more"
-    mark = pytest.mark.xfail(reason="known to be too long", strict=True)
-    return [pytest.param(name, marks=[mark] if name in too_long else []) for name in names]
+def test_modules_are_short() -> None:
+    lengths = {module: len((PACKAGE / module).read_text("utf-8").splitlines()) for module in modules()}
+    assert {module: lines for module, lines in lengths.items() if lines > MODULE_LINES} == {}
 
 
-def module_lines(module: str) -> int:
-    return len((PACKAGE / module).read_text("utf-8").splitlines())
-
-
-def long_modules() -> list[str]:
-    return [module for module in modules() if module_lines(module) > MODULE_LINES or module in TOO_LONG_MODULES]
-
-
-@pytest.mark.parametrize("module", marked(long_modules(), TOO_LONG_MODULES))
-def test_modules_are_short(module: str) -> None:
-    assert module_lines(module) <= MODULE_LINES
-
-
-def functions(module: str) -> dict[str, int]:
-    """Lines of each function of a module, from ``def`` to its end, without the docstring."""
-    lengths: dict[str, int] = {}
+def functions(module: str) -> Iterator[tuple[str, int]]:
+    """Each function of a module, with its lines from ``def`` to the end, the docstring left out."""
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             if ast.get_docstring(node, clean=False) is not None:
                 lines -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
-            key = f"{module}:{node.name}"
-            lengths[key] = max(lines, lengths.get(key, 0))
-    return lengths
+            yield f"{module}:{node.lineno} {node.name}", lines
 
 
-def long_functions() -> list[str]:
-    """Functions over the limit, and those known to be."""
-    lengths = {name: lines for module in modules() for name, lines in functions(module).items()}
-    return sorted(name for name, lines in lengths.items() if lines > FUNCTION_LINES or name in TOO_LONG_FUNCTIONS)
-
-
-@pytest.mark.parametrize("function", marked(long_functions(), TOO_LONG_FUNCTIONS))
-def test_functions_are_short(function: str) -> None:
-    assert functions(function.partition(":")[0])[function] <= FUNCTION_LINES
+def test_functions_are_short() -> None:
+    lengths = [item for module in modules() for item in functions(module)]
+    assert len(lengths) > 500
+    assert [(name, lines) for name, lines in lengths if lines > FUNCTION_LINES] == []
 
 
 def loaded_after(code: str) -> set[str]:

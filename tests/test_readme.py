@@ -69,7 +69,7 @@ def test_commands_and_options_exist() -> None:
 
 def test_codes_of_the_reading_are_named() -> None:
     source = (ROOT / "trajlab" / "checks" / "reading.py").read_text("utf-8")
-    codes = set(re.findall(r'code="([A-Z]\d{3})"', source))
+    codes = set(re.findall(r'"([A-Z]\d{3})"', source))
     assert codes == set(re.findall(r"\b[PV]\d{3}\b", TEXT))
 
 

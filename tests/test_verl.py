@@ -251,7 +251,7 @@ def test_attempts_share_no_mutable_state(tmp_path: Path) -> None:
 
 
 ROWS = {
-    "legacy": [LEGACY, {**LEGACY, "output": "<think>\nso far"}],
+    "legacy": [{**LEGACY, "request_id": "r1"}, {**LEGACY, "output": "<think>\nso far"}],
     "v1_train": [V1_TRAIN],
     "v1_validation": [V1_VALIDATION],
 }
@@ -268,7 +268,7 @@ def test_variant_carries_what_it_declares(tmp_path: Path, variant: str) -> None:
         for item in found
         if getattr(item, FIELDS.get(name, name), None) not in (None, [])
     }
-    identity = {"variant", "ordinal", "native_id"}
+    identity = {"variant", "ordinal"}
     assert carried - identity == verl.VARIANTS[variant].carries
 
 

@@ -11,7 +11,10 @@ import click
 from trajlab import __version__
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError, UsageError
 
-_EXIT_CODES = "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, 4 infrastructure or interrupted."
+_EXIT_CODES = (
+    "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, "
+    "4 infrastructure or interrupted."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)

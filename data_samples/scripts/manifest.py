@@ -15,6 +15,7 @@ SCRIPTS = {
     "mini_swe_agent": "mini_swe_agent_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
+    "gold": "",
 }
 
 
@@ -34,7 +35,8 @@ def manifest(root: Path = ROOT) -> str:
     for path in sample_files(root):
         content = path.read_bytes()
         name = path.relative_to(root).as_posix()
-        rows.append(f"{name}\t{len(content)}\t{hashlib.sha256(content).hexdigest()}\tscripts/{script_for(name)}")
+        script = f"scripts/{script_for(name)}" if script_for(name) else "by hand"
+        rows.append(f"{name}\t{len(content)}\t{hashlib.sha256(content).hexdigest()}\t{script}")
     return "\n".join(rows) + "\n"
 
 

@@ -39,7 +39,7 @@ def orjson_parse(source: str, out: str) -> Callable[[], None]:
 
 def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[], None]:
     import trajlab
-    import trajlab.api  # noqa: F401 - imports are not measured
+    import trajlab.api
     from trajlab.formats import LOGS, log_format
 
     for name in [*LOGS, "chat"]:

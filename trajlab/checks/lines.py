@@ -34,6 +34,10 @@ class LineCheck(msgspec.Struct, frozen=True):
             return self._finding("not_applicable", f"{self.title}: no training reward is recorded", "")
         if estimate is None or estimate.value is None:
             return self._finding("unobserved", f"{self.title}: not observed", f"Log {self.to_log}.")
+        seen = estimate.denominator or 0.0
+        if estimate.missing > seen:
+            message = f"{self.title}: recorded for {seen:g}, not for {estimate.missing:g}: too few to judge"
+            return self._finding("unobserved", message, f"Log {self.to_log} for every trajectory.")
         status = self._status(estimate, facts)
         line = facts.line(self.threshold, "alarm" if status == "alarm" else "warn")
         side = "under" if (status == "ok") == (self.bad == "high") else "over"

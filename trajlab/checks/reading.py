@@ -66,47 +66,35 @@ def _coverage(facts: Facts) -> Gate:
 
 def findings(facts: Facts) -> list[Finding]:
     """What the reading leaves to be said: files no reader claims, records lost, no verdict, steps not reconciled."""
-    reading = facts.reading
-    said = []
-    if reading.unrecognised:
-        said.append(
-            Finding(
-                code="P001", layer="L15", status="warn",
-                message=f"{reading.unrecognised} data files were claimed by no reader and are in no number here",
-                advice="See the table of problems; trajlab formats lists what is read.",
-            )
-        )  # fmt: skip
-    if reading.lost:
-        said.append(
-            Finding(
-                code="P002", layer="L15", status="warn",
-                message=f"{reading.lost} records or files could not be read and are in no number here",
-                advice="See the table of problems: each has its source and line.",
-            )
-        )  # fmt: skip
-    if reading.reconciled < reading.reconcilable:
-        said.append(
-            Finding(
-                code="P003", layer="L15", status="warn",
-                message=f"{reading.reconcilable - reading.reconciled} of {reading.reconcilable} logs state another "
-                "number of steps than was read",
-                advice="Look at them before trusting step counts; a crash inside a model call leaves no message.",
-            )
-        )  # fmt: skip
+    reading, unplaced = facts.reading, facts.trajectories.unplaced
+    disagree = reading.reconcilable - reading.reconciled
+    said = [
+        (reading.unrecognised, "P001",
+         f"{reading.unrecognised} data files were claimed by no reader and are in no number here",
+         "See the table of problems; trajlab formats lists what is read."),
+        (reading.lost, "P002", f"{reading.lost} records or files could not be read and are in no number here",
+         "See the table of problems: each has its source and line."),
+        (disagree, "P003", f"{disagree} of {reading.reconcilable} logs state another number of steps than was read",
+         "Look at them before trusting step counts; a crash inside a model call leaves no message."),
+        (unplaced, "P004", f"{unplaced} trajectories have no training step or epoch and are in no period",
+         "They count in the whole-run numbers only."),
+    ]  # fmt: skip
+    found = [
+        Finding(code=code, layer="L15", status="warn", message=message, advice=advice)
+        for count, code, message, advice in said
+        if count > 0
+    ]
     correct = facts.measured.get("correct_rate")
     if correct is None or correct.value is None:
-        said.append(
-            Finding(
-                code="V001", layer="L11", status="unobserved", message="no verdict: correctness is not observed",
-                advice="Log a verdict per trajectory, put evaluation reports beside the logs, or state correct_threshold.",
-            )
-        )  # fmt: skip
-    if facts.trajectories.unplaced:
-        said.append(
-            Finding(
-                code="P004", layer="L15", status="warn",
-                message=f"{facts.trajectories.unplaced} trajectories have no training step or epoch and are in no period",
-                advice="They count in the whole-run numbers only.",
-            )
-        )  # fmt: skip
-    return said
+        found.append(_no_verdict())
+    return found
+
+
+def _no_verdict() -> Finding:
+    return Finding(
+        code="V001",
+        layer="L11",
+        status="unobserved",
+        message="no verdict: correctness is not observed",
+        advice="Log a verdict per trajectory, put evaluation reports beside the logs, or state correct_threshold.",
+    )
