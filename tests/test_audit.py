@@ -231,8 +231,8 @@ def of(result: Result, name: str) -> Measure:
     return next(m for m in result.measures if m.name == name and m.group is None)
 
 
-@pytest.mark.parametrize("names", [("one", "no_calls"), ("all_failed", "no_verdict")])
-def test_one_sided_populations_give_a_whole_report(names: tuple[str, str], tmp_path: Path) -> None:
+def test_one_sided_populations_give_a_whole_report(tmp_path: Path) -> None:
+    names = ("all_failed", "no_calls", "no_verdict")
     write_populations(tmp_path / "logs", *names)
     audited = trajlab.audit(tmp_path / "logs", tmp_path / "out", fail_on="never")
     assert [record.run for record in audited.records] == sorted(names)

@@ -308,7 +308,7 @@ def die_at_three(task: int) -> int:
 
 
 def test_a_killed_worker_is_one_line() -> None:
-    with pytest.raises(InfrastructureError, match="a worker process was killed.*resumes"):
+    with pytest.raises(InfrastructureError, match=r"a worker process was killed.*resumes"):
         list(map_units(die_at_three, range(8), jobs=2))
 
 
@@ -337,7 +337,7 @@ def test_an_interrupted_ingest_says_so_and_resumes(logs: Path, tmp_path: Path) -
 
 def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     """The study ``tests/studies/kill.py`` does the same 50 times."""
-    write_kill_logs(tmp_path / "logs", megabytes=8)
+    write_kill_logs(tmp_path / "logs", megabytes=4)
     outcome = kill_study(tmp_path, kills=8, seed=7)
     assert outcome.kills == 8
     assert outcome.different == []
