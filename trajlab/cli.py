@@ -102,7 +102,7 @@ def demo(out: str) -> None:
 
     result = run_audit([samples() / "mini_swe_agent" / "mini-swe-agent-demo", samples() / "verl" / "legacy_run"], out)
     _tell(result)
-    sys.exit(ExitCode.PASSED if result.exit_code <= ExitCode.GATE_FAILED else result.exit_code)
+    sys.exit(result.exit_code)
 
 
 def samples() -> Path:

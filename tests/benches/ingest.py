@@ -92,7 +92,8 @@ def re_loop(source: str, out: str) -> Callable[[], None]:
     think = re.compile(r"<think>(.*?)</think>", re.DOTALL)
     tool_call = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
     answer = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
-    message = re.compile(r"^(system|user|assistant)\n(.*?)(?=^(?:system|user|assistant)\n|\Z)", re.DOTALL | re.MULTILINE)
+    roles = "system|user|assistant"
+    message = re.compile(rf"^({roles})\n(.*?)(?=^(?:{roles})\n|\Z)", re.DOTALL | re.MULTILINE)
 
     def calls(text: str) -> list[Any]:
         found = []
