@@ -105,6 +105,22 @@ def demo(out: str) -> None:
     sys.exit(result.exit_code)
 
 
+@cli.command()
+@click.argument("description")
+@click.option("-o", "--out", required=True, metavar="DIR", help="Folder to use.")
+@click.option("--scale", default=1.0, show_default=True, help="Share of the prompts of each step; the steps stay.")
+@click.option("--seed", default=0, show_default=True, help="Decides everything that the description leaves open.")
+@click.option("--variant", type=click.Choice(["legacy", "v1"]), default="legacy", show_default=True, help="Trainer.")
+@click.option("--random", "at_random", is_flag=True, help="Draw outcomes, with easy and hard tasks.")
+def simulate(description: str, out: str, scale: float, seed: int, variant: Any, at_random: bool) -> None:
+    """Write a run with known figures, to test alarms on: DESCRIPTION is R1 to R5, r6, r7 or a TOML file."""
+    from trajlab.simulate.run import simulate as write
+
+    run = write(description, Path(out), scale=scale, seed=seed, variant=variant, random=at_random)
+    click.echo(f"{run.name}: {run.trajectories:,} trajectories in {run.folder}")
+    click.echo(f"rollouts  {run.rollouts}\nmetrics   {run.metrics}\nconfig    {run.config}\ntruth     {run.truth}")
+
+
 def samples() -> Path:
     """Folder of the sample logs: in a wheel beside the modules, in a checkout at its top."""
     package = Path(__file__).resolve().parent
