@@ -30,16 +30,14 @@ MAX_PARSED = 200_000
 """Longer inline programs are read by tokens: parsing them would take seconds."""
 
 _STRINGS = re.compile(
-    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"""|\Z)'
-    r"|'''(?:[^'\\]++|\\.|'(?!''))*+(?:'''|\Z)"
-    r'|"(?:[^"\\\n]++|\\.)*+(?:"|(?=\n)|\Z)'
-    r"|'(?:[^'\\\n]++|\\.)*+(?:'|(?=\n)|\Z)"
-    r"|\#[^\n]*+",
+    r"'''(?:[^'\\]++|\\.|'(?!''))*+'''|'(?!'')(?:[^'\\\n]++|\\.)*+'"
+    r'|"""(?:[^"\\]++|\\.|"(?!""))*+"""|"(?!"")(?:[^"\\\n]++|\\.)*+"'
+    r"|\#[^\n]*+|(['\"]).*+",
     re.DOTALL,
 )
-"""Strings and comments of Python, also those without an end (such code does not parse)."""
-_CUT_FIELD = re.compile(r"[fF][rR]?['\"](?:[^'\"\n{]*+\{[^}'\"\n]*+\})*+[^'\"\n{]*+\{[^}'\"\n]*+['\"]")
-"""An f-string with a quote inside its braces: where it ends depends on Python's version."""
+"""Strings and comments of Python; the group: a string without an end, with all that follows."""
+_CUT_FIELD = re.compile(r"[fF][rR]?['\"](?:[^'\"\n{]*+\{[^}'\"\n]*+\})*+[^'\"\n{]*+\{[^}'\"\n]*+['\"\n]")
+"""An f-string with a quote or the line's end inside its braces: how it is read depends on Python's version."""
 
 _WRITE_MODE = re.compile(r"[rbtU]*[wax+][rbt+]*\Z")
 
@@ -83,7 +81,7 @@ def _has_any(code: str, words: tuple[str, ...]) -> bool:
 def _plainly_writes(code: str) -> bool:
     """A call of ``.write_text`` in plain sight, and nothing that could make it less or more than an edit."""
     if _has_any(code, IN_NOT_PLAIN) and _has_any(code, NOT_PLAIN):
-        return False
+        return _writes_outside_strings(code)
     at = code.find(".write_text(")
     line = code[code.rfind("\n", 0, at) + 1 : at]
     if (
@@ -92,14 +90,27 @@ def _plainly_writes(code: str) -> bool:
         and code.count('"""', 0, at) % 2 == code.count("'''", 0, at) % 2 == 0
     ):
         return True
-    return _CUT_FIELD.search(code) is None and ".write_text(" in _STRINGS.sub(" ", code)
+    return _writes_outside_strings(code)
+
+
+def _writes_outside_strings(code: str) -> bool:
+    """The same, with strings and comments taken out; what holds a string without an end does not parse."""
+    if "\r" in code or ("{" in code and _CUT_FIELD.search(code)):
+        return False
+    if _has_any(code, ("main(", "run(", "run_tests(")) and PYTHON_TEST_TOKENS.search(code):
+        return False
+    pieces = _STRINGS.split(code)
+    if len(pieces) > 1 and pieces[-2]:
+        return True
+    if "/tmp" in code or "/dev/" in code:
+        return False
+    outside = " ".join(pieces[::2])
+    return ".write_text(" in outside and not _has_any(outside, NOT_PLAIN)
 
 
 def _parsed(code: str) -> ast.Module | None:
     try:
-        if "\\" not in code:
-            return ast.parse(code)
-        with warnings.catch_warnings():  # an escape that Python does not know is a warning
+        with warnings.catch_warnings():  # an escape that Python does not know is a warning, and so is ``1if``
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

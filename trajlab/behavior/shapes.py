@@ -49,6 +49,13 @@ _PYTEST = (
 _UNITTEST = (
     rf"(?:[ \t]++-v)?[ \t]++(?:[a-z]\w*+\.)*(?:([A-Z])\w*+(?:\.(?!py\b)\w++)*+|(test_)\w*+){_END}"
 )
+_DJANGO = (
+    r"(?:[ \t]++(?:--(?:verbosity|settings|parallel)=[\w.]++|(?:-v|--verbosity|--parallel)[ \t]++[0-9]++"
+    r"|--settings[ \t]++[a-z][\w.]*+|-v[0-9]|--failfast|--noinput|--keepdb"
+    rf"|(?!(?:tests?|testing|specs?|t){_END})(?:[a-z]\w*+\.)*"
+    rf"(?:([A-Z])\w*+(?:\.\w++)*+|(test_)\w*+|(?<=\.)(tests?)|([a-z])\w*+)(?<!\.py)){_END})*"
+)
+"""A dotted name selects by what it ends in: a class, ``test_…``, ``tests``, another package."""
 _OWN_FILES = "|".join(
     re.escape(name)
     for name in sorted({*RUNNER_FILES, "manage.py", "setup.py", "pytest.py"})
@@ -56,33 +63,36 @@ _OWN_FILES = "|".join(
 )
 """Source files that do more than run: the project's runners of tests, and ``manage.py``."""
 _PYTHON = r"(?:/usr/bin/)?python3?"
-_SCRIPT = rf"(?:-u[ \t]++)?/?(?:[\w.-]++/)*+(?!(?:{_OWN_FILES}){_END})\w[\w-]*+\.py{_END}{_WORDS}"
-_RUNS = (
-    r"(?:[A-Z][A-Z_]*+=[\w./:-]*+[ \t]++)*+(?:"
-    rf"({_PYTHON})[ \t]++{_SCRIPT}"
-    rf"|((?:{_PYTHON}[ \t]++-m[ \t]++)?pytest){_PYTEST}"
-    rf"|({_PYTHON}[ \t]++-m[ \t]++unittest){_UNITTEST})"
+_PYTHON_AFTER_P = r"(?:(?<=p)|(?<=/)usr/bin/p)ython3?"
+_SCRIPT = rf"(?:-u[ \t]++)?(?!-)/?(?:[\w.-]++/)*+(?!(?:{_OWN_FILES}){_END})\w[\w-]*+\.py{_END}{_WORDS}"
+_RUNNERS = (
+    rf"((?:{_PYTHON}[ \t]++)?(?:\.?[a-z]*/)*+(?:runtests\.py|manage\.py[ \t]++test(?=[ \t]))){_DJANGO}"
+    rf"|((?:{_PYTHON}[ \t]++)?(?:\./)?bin/test)(?:[ \t]++[a-z][\w/]*+\.py{_END})++"
 )
-_FIND = rf"(find)(?:[ \t]++(?:-(?:i?name|type|i?path|maxdepth|mindepth|not|o|a|print|i?regex){_END}|{_OPERAND}))*+"
+_FIND = rf"f(ind)(?:[ \t]++(?:-(?:i?name|type|i?path|maxdepth|mindepth|not|o|a|print|i?regex){_END}|{_OPERAND}))*+"
 _ECHO = (
-    rf"(echo)(?:[ \t]++(?!['\"]?-)(?:(?:(?![_#]){_BARE}|_(?!F))++|'(?:[^'_]++|_(?!F))*+'"
+    rf"e(cho)(?:[ \t]++(?!['\"]?-)(?:(?:(?![_#]){_BARE}|_(?!F))++|'(?:[^'_]++|_(?!F))*+'"
     rf"|\"(?:[^\"\\$`_]++|_(?!F))*+\"){_END})*+"
 )
 """The words of ``echo`` must not hold the marker that ends a task (``…_FINAL_OUTPUT``)."""
 
 _SILENT = rf"(?:[ \t]++2>(?:&1|[ \t]?/dev/null){_END})*+[ \t]*+"
-_COMMAND = (
-    rf"(sed{_FLAGS})(?:[ \t]++{_OPERAND})*+"
-    rf"|(cd(?:[ \t]++[\w./-]++{_END})?)"
-    rf"|{_RUNS}"
-    rf"|(?P<git>git(?:[ \t]++--no-pager)?[ \t]++[a-z-]++){_WORDS}"
-    rf"|{_FIND}|{_ECHO}"
-    rf"|(pwd){_END}"
-    rf"|(?P<name>[a-z]++){_WORDS}"
+_COMMAND = (  # a branch whose first letter stands before its group is passed over sooner
+    rf"s(ed{_FLAGS})(?:[ \t]++{_OPERAND})*+"
+    rf"|c(d(?:[ \t]++[\w./-]++{_END})?)"
+    rf"|[p/](?:({_PYTHON_AFTER_P})[ \t]++(?:{_SCRIPT}|(-m[ \t]++unittest){_UNITTEST})"
+    rf"|((?:{_PYTHON_AFTER_P}[ \t]++-m[ \t]++p|(?<=p))ytest){_PYTEST})"
+    rf"|g(?P<git>it(?:[ \t]++--no-pager)?[ \t]++[a-z-]++){_WORDS}"
+    rf"(?:[ \t]++(>)[ \t]*+[\w./-]++(?<=\.txt|\.log){_END})?"
+    rf"|{_FIND}|{_ECHO}|p(wd){_END}"
+    rf"|(?!pyt)(?P<name>[a-z]++){_WORDS}"
+    rf"|{_RUNNERS}"
     r"|(?<=\n)\Z"
 )
 _COMMANDS = re.compile(
-    rf"(?:(\A|&&|\|\||[;\n])[ \t\n]*+(?:{_COMMAND})|{_FILTER}){_SILENT}(?=[|;\n]|&&|\Z)|(?s:(.).*+)", re.ASCII
+    rf"(?:{_FILTER}|(?:\A|&&|\|\||[;\n])[ \t\n]*+(?:[A-Z][A-Z_]*+=[\w./:-]*+[ \t]++)*+(?:{_COMMAND}))"
+    rf"{_SILENT}(?=[|;\n]|&&|\Z)|(?s:(.).*+)",
+    re.ASCII,
 )
 """One command and what stands before it; the last group: nothing we know, and the rest of the text with it.
 
