@@ -13,7 +13,6 @@ from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.frame import Trajectories, column
 from trajlab.stats import Estimate, mean, not_observed, proportion, ratio
 
-
 FloatArray = npt.NDArray[np.float64]
 
 
