@@ -221,7 +221,7 @@ def test_a_later_dump_of_a_step_supersedes_and_a_copy_is_a_duplicate(tmp_path: P
     logs = tmp_path / "logs"
     write_lines(logs / "run" / "before" / "1.jsonl", range(3))
     write_lines(logs / "run" / "before" / "2.jsonl", range(10, 13), step=2)
-    write_lines(logs / "run" / "resumed" / "2.jsonl", range(20, 24), step=2)
+    write_lines(logs / "run" / "resumed" / "2.jsonl", range(10, 14), step=2)
     os.utime(logs / "run" / "before" / "2.jsonl", (1_000_000, 1_000_000))
     shutil.copy(logs / "run" / "before" / "1.jsonl", logs / "run" / "copy_of_1.jsonl")
     corpus, _ = ingest(logs, tmp_path / "corpus")

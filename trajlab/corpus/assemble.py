@@ -23,6 +23,8 @@ from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
+SAME_TASKS = 0.5
+"""Share of a step's tasks that a dump must share with a later one to be replaced by it."""
 
 
 def assembly_key(manifest: Manifest) -> str:
@@ -202,7 +204,13 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
     rerun = latest.filter(pl.col("dumps") > 1).rename({"source": "last_source", "root": "last_root"}).drop("dumps")
     joined = joined.join(rerun, on=key, how="left", nulls_equal=True, maintain_order="left")
     again = (pl.col("last_source") != pl.col("source")) | (pl.col("last_root") != pl.col("root"))
-    return joined.with_columns(superseded=again.fill_null(value=False))
+    joined = joined.with_columns(again=again.fill_null(value=False))
+    # A step run again has the tasks of the first time; dumps that only share a name for run and step do not.
+    last = joined.join(rerun, left_on=[*key, "source", "root"], right_on=[*key, "last_source", "last_root"], how="semi")
+    known = last.select(*key, "task_id", same_task=pl.lit(value=True)).unique()
+    joined = joined.join(known, on=[*key, "task_id"], how="left", nulls_equal=True, maintain_order="left")
+    same = pl.col("same_task").fill_null(value=False).mean().over(*key, "root", "source") >= SAME_TASKS
+    return joined.with_columns(superseded=pl.col("again") & same)
 
 
 def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:

@@ -104,7 +104,7 @@ def recognise(probe: Probe) -> str | None:
     """The spelling of the first record's messages; asked only where no other format claims the source."""
     if probe.shape == "list" and probe.records and _is_message(probe.records[0]):
         return _spelling(probe.records)
-    if probe.shape == "lines" and probe.records and _is_message(probe.records[0]):
+    if probe.shape == "lines" and probe.records and all(map(_is_message, probe.records)):
         return _spelling(probe.records)
     if probe.shape == "parquet" and not set(_LISTS) & set(probe.columns):
         return None
