@@ -186,6 +186,12 @@ def test_every_label_has_a_rule():
         ("cat <<'EOF'\njust text\nEOF", {"other"}),
         ("edit\nx = 1\nend_of_edit", {"edit"}),
         ("edit 2:2 f.py\nx = 1\nend_of_edit\nls", {"edit", "search"}),
+        ("./build/release/ponyc t.pony -o . && ./t", {"install", "script"}),
+        ("./gcc a.c", {"install"}),
+        ("target/debug/ruff check src", {"static"}),
+        ("target/debug/ruff check --fix src", {"edit"}),
+        ("../black/black --check a.py", {"static"}),
+        ("target/debug/rg x", {"script"}),
     ],
 )
 def test_labels(text, labels):
