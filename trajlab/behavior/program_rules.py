@@ -274,6 +274,9 @@ ALIASES = {
     "printenv": "env",
 }
 
+REPAIR_FLAGS = "--fix --write --apply --autocorrect --auto-correct --in-place"
+"""Handed to a package's own check (``npm run lint -- --fix``), they make it rewrite."""
+
 NAMED_WHEREVER = (
     "gcc g++ cc c++ clang clang++ rustc javac kotlinc scalac ghc nvcc nasm yasm ponyc tcc gfortran cython swig "
     "protoc mypy dmypy pyright basedpyright pytype flake8 pylint pyflakes pycodestyle pydocstyle pylama bandit "

@@ -123,6 +123,7 @@ for _alias, _name in programs.FILTER_ALIASES.items():
 AUTHORS = words(programs.AUTHORS)
 REWRITERS = words(programs.REWRITERS)
 NAMED_WHEREVER = words(programs.NAMED_WHEREVER)
+REPAIR_FLAGS = words(programs.REPAIR_FLAGS)
 SOURCE_SUFFIXES = words(programs.SOURCE_SUFFIXES)
 HELP_FLAGS = words(programs.HELP_FLAGS)
 SHORT_HELP = {name: words(text) for name, text in programs.SHORT_HELP.items()}
