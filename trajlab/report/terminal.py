@@ -98,7 +98,7 @@ def accuracy_text(found: Accuracy) -> str:
     lines = [
         f"commands     {found.commands:,} (rules {found.rules}; intervals 95 %)",
         f"exact match  {found.exact}",
-        f"micro F1     {_value(found.micro_f1)}",
+        f"micro F1     {without_count(found.micro_f1)}",
         "",
         *columns(ACCURACY_HEAD, accuracy_rows(found), ("commands",)),
         "",
@@ -118,10 +118,10 @@ ACCURACY_HEAD = ("label", "commands", "precision", "recall", "F1")
 def accuracy_rows(found: Accuracy) -> list[tuple[str, ...]]:
     """A row for each label under `ACCURACY_HEAD`."""
     return [
-        (row.label, f"{row.support:,}", str(row.precision), str(row.recall), _value(row.f1)) for row in found.labels
+        (row.label, f"{row.support:,}", str(row.precision), str(row.recall), without_count(row.f1)) for row in found.labels
     ]
 
 
-def _value(estimate: Estimate) -> str:
+def without_count(estimate: Estimate) -> str:
     """Value and interval; an F1 has no count of its own."""
     return str(estimate) if estimate.value is None else str(estimate).partition("]")[0] + "]"
