@@ -12,7 +12,10 @@ import click
 from trajlab import __version__
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError, UsageError
 
-_EXIT_CODES = "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, 4 infrastructure or interrupted."
+_EXIT_CODES = (
+    "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, "
+    "4 infrastructure or interrupted."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)
@@ -100,7 +103,7 @@ def demo(out: str) -> None:
 
     result = run_audit([samples() / "mini_swe_agent" / "mini-swe-agent-demo", samples() / "verl" / "legacy_run"], out)
     _tell(result)
-    sys.exit(ExitCode.PASSED if result.exit_code <= ExitCode.GATE_FAILED else result.exit_code)
+    sys.exit(result.exit_code)
 
 
 @cli.command()
