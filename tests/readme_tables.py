@@ -125,8 +125,8 @@ def accuracy() -> str:
     found = judge(read_gold(README.parent / "data_samples" / "gold" / "commands.jsonl"))
     rows = [(f"`{name}`", *cells) for name, *cells in accuracy_rows(found)]
     wrong = ", ".join(f"{' + '.join(c.gold)} taken for {' + '.join(c.found)} ({c.count})" for c in found.confusions)
-    said = f"Exact label set: {found.exact}. Micro F1: {without_count(found.micro_f1)}. Confusions: {wrong or 'none'}.\n"
-    return table(ACCURACY_HEAD, rows) + "\n" + said
+    said = f"Exact label set: {found.exact}. Micro F1: {without_count(found.micro_f1)}."
+    return table(ACCURACY_HEAD, rows) + f"\n{said} Confusions: {wrong or 'none'}.\n"
 
 
 PARTS: dict[str, Callable[[], str]] = {

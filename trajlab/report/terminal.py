@@ -118,7 +118,8 @@ ACCURACY_HEAD = ("label", "commands", "precision", "recall", "F1")
 def accuracy_rows(found: Accuracy) -> list[tuple[str, ...]]:
     """A row for each label under `ACCURACY_HEAD`."""
     return [
-        (row.label, f"{row.support:,}", str(row.precision), str(row.recall), without_count(row.f1)) for row in found.labels
+        (row.label, f"{row.support:,}", str(row.precision), str(row.recall), without_count(row.f1))
+        for row in found.labels
     ]
 
 
