@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,42 @@ def simulate(description: str, out: str, scale: float, seed: int, variant: Any, 
     run = write(description, Path(out), scale=scale, seed=seed, variant=variant, random=at_random)
     click.echo(f"{run.name}: {run.trajectories:,} trajectories in {run.folder}")
     click.echo(f"rollouts  {run.rollouts}\nmetrics   {run.metrics}\nconfig    {run.config}\ntruth     {run.truth}")
+
+
+@cli.command()
+@click.argument("command", metavar="COMMAND")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
+def explain(command: str, as_json: bool) -> None:
+    """Say what a shell command does: its simple commands, their labels and the rule behind each.
+
+    COMMAND is one argument, so quote it; - reads it from standard input. Nothing is executed.
+    """
+    from trajlab.behavior.shell import explain_command
+    from trajlab.report.terminal import explanation, explanation_dict
+
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if command == "-" else command
+    commands = explain_command(text)
+    click.echo(_json(explanation_dict(commands)) if as_json else explanation(commands))
+
+
+@cli.command()
+@click.argument("gold", metavar="GOLD.jsonl")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
+def accuracy(gold: str, as_json: bool) -> None:
+    """Compare command labels with a file of labelled commands: precision, recall, F1, confusions.
+
+    Each line of GOLD.jsonl is an object with `command` and `labels`.
+    """
+    from trajlab.measures.accuracy import accuracy as judge
+    from trajlab.measures.accuracy import read_gold
+    from trajlab.report.terminal import accuracy_text
+
+    found = judge(read_gold(gold))
+    click.echo(_json(found.to_dict()) if as_json else accuracy_text(found))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2)
 
 
 def samples() -> Path:

@@ -75,6 +75,8 @@ OTHER_WRITES = {
     "lua": re.compile(r"io\.open\([^()\n]{0,200},[ ]*['\"][wa]"),
 }
 
+FILE_TESTS = re.compile(r"(?:testthat::|tinytest::run_)test_file\(")
+"""Calls of R's frameworks that name one file."""
 OTHER_TESTS = {
     "julia": re.compile(r"Pkg\.test\("),
     "Rscript": re.compile(r"(?:devtools::test|testthat::test_\w+|tinytest::\w+)\("),
