@@ -16,6 +16,7 @@ from trajlab.behavior.rules import RUNNER_FILES, words
 
 MAX_COMMANDS_LENGTH = 4_096
 """Longer texts (but for the inside of heredocs and inline Python) have no shape."""
+MAX_COMMANDS = 16
 
 Shape = tuple[object, ...]
 
@@ -29,7 +30,7 @@ _OPERAND = rf"(?!['\"\\]?[-#]|''|\"\"){_PIECES}"
 _FLAGS = rf"(?:[ \t]++-[A-Za-z]++{_END})*+"
 
 _FILTER = (
-    rf"\|[ \t\n]*+(?P<filter>head|tail|grep|egrep|sed|sort|uniq|wc|cut|tr|nl|cat){_END}"
+    rf"\|(?:[ \t\n]|\\\n)*+(?P<filter>head|tail|grep|egrep|sed|sort|uniq|wc|cut|tr|nl|cat){_END}"
     rf"(?:[ \t]++-[nABCm]?[0-9]++{_END})?+({_FLAGS})(?:([ \t]++-[nABCm])[0-9]++{_END})?"
     rf"(?:(?P<operand>[ \t])[ \t]*+{_OPERAND})?(?:([ \t])[ \t]*+{_OPERAND})?"
     rf"(?:([ \t]++-[nABCm])[ \t]++[0-9]++{_END})?"
@@ -37,8 +38,8 @@ _FILTER = (
 """A program that may read the pipe: its flags, and how many operands it has, tell whether it does."""
 
 _PYTEST = (
-    r"(?:[ \t]++(?:-[qvxsl]++|-r[A-Za-z]++|-p[ \t]++no:\w++|--(?:tb|color|maxfail|durations|capture)=\w++"
-    r"|--no-header|--disable-warnings"
+    r"(?:[ \t]++(?:-[qvxsl]++|-r[A-Za-z]++|-p[ \t]++no:\w++|-W[ \t]++\w++|--(?:tb|color|maxfail|durations|capture)=\w++"
+    r"|--no-header|--disable-warnings|--doctest-modules"
     r"|(-k)[ \t]++(?:'[A-Za-z_][^']*+'|\"[A-Za-z_][^\"\\$`]*+\"|[A-Za-z_]\w*+)"
     rf"|[\w.][\w./-]*+(::){_BARE}*+|[\w.][\w./-]*(\.py)"
     rf"|[A-Za-z]\w*+(/)[A-Za-z]\w*+(?:/[A-Za-z]\w*+)*+/?){_END})*"
@@ -46,16 +47,15 @@ _PYTEST = (
 )
 """What selects tests leaves a mark: ``-k``, ``::``, a file, a folder in a folder; one folder stays as written."""
 
-_UNITTEST = (
-    rf"(?:[ \t]++-v)?[ \t]++(?:[a-z]\w*+\.)*(?:([A-Z])\w*+(?:\.(?!py\b)\w++)*+|(test_)\w*+){_END}"
-)
+_UNITTEST = rf"(?:[ \t]++-v)?[ \t]++(?:[a-z]\w*+\.)*(?:([A-Z])\w*+(?:\.(?!py\b)\w++)*+|(test_)\w*+){_END}"
 _DJANGO = (
     r"(?:[ \t]++(?:--(?:verbosity|settings|parallel)=[\w.]++|(?:-v|--verbosity|--parallel)[ \t]++[0-9]++"
     r"|--settings[ \t]++[a-z][\w.]*+|-v[0-9]|--failfast|--noinput|--keepdb"
-    rf"|(?!(?:tests?|testing|specs?|t){_END})(?:[a-z]\w*+\.)*"
-    rf"(?:([A-Z])\w*+(?:\.\w++)*+|(test_)\w*+|(?<=\.)(tests?)|([a-z])\w*+)(?<!\.py)){_END})*"
+    rf"|(?!(?:tests?|testing|specs?|t){_END})(?:(?<=([ \t]))(?:[a-z]\w*+\.)*[A-Z]\w*+(?:\.\w++)*+"
+    r"|(?<=([ \t]))(?:[a-z]\w*+\.)*(?:test_\w*+|(?<=\.)tests?)|(?<=([ \t]))[a-z]\w*+(?:\.[a-z]\w*+)*+)(?<!\.py)"
+    rf"){_END})*"
 )
-"""A dotted name selects by what it ends in: a class, ``test_…``, ``tests``, another package."""
+"""A dotted name leaves a mark: it holds a class, ends in a module of tests, or names a package."""
 _OWN_FILES = "|".join(
     re.escape(name)
     for name in sorted({*RUNNER_FILES, "manage.py", "setup.py", "pytest.py"})
@@ -71,7 +71,7 @@ _RUNNERS = (
 )
 _FIND = rf"f(ind)(?:[ \t]++(?:-(?:i?name|type|i?path|maxdepth|mindepth|not|o|a|print|i?regex){_END}|{_OPERAND}))*+"
 _ECHO = (
-    rf"e(cho)(?:[ \t]++(?!['\"]?-)(?:(?:(?![_#]){_BARE}|_(?!F))++|'(?:[^'_]++|_(?!F))*+'"
+    rf"e(cho)(?:[ \t]++(?:(?:(?![_#]){_BARE}|_(?!F))++|'(?:[^'_]++|_(?!F))*+'"
     rf"|\"(?:[^\"\\$`_]++|_(?!F))*+\"){_END})*+"
 )
 """The words of ``echo`` must not hold the marker that ends a task (``…_FINAL_OUTPUT``)."""
@@ -90,7 +90,7 @@ _COMMAND = (  # a branch whose first letter stands before its group is passed ov
     r"|(?<=\n)\Z"
 )
 _COMMANDS = re.compile(
-    rf"(?:{_FILTER}|(?:\A|&&|\|\||[;\n])[ \t\n]*+(?:[A-Z][A-Z_]*+=[\w./:-]*+[ \t]++)*+(?:{_COMMAND}))"
+    rf"(?:{_FILTER}|(?:\A|&&|\|\||[;\n])(?:[ \t\n]|\\\n)*+(?:[A-Z][A-Z_]*+=[\w./:-]*+[ \t]++)*+(?:{_COMMAND}))"
     rf"{_SILENT}(?=[|;\n]|&&|\Z)|(?s:(.).*+)",
     re.ASCII,
 )
@@ -152,7 +152,7 @@ def _followed(shape: Shape, text: str, end: int) -> Shape | None:
     if rest > MAX_COMMANDS_LENGTH:
         return None
     commands = _COMMANDS.findall(text, end)
-    return None if commands[-1][-1] else (*shape, *commands)
+    return None if commands[-1][-1] or len(commands) > MAX_COMMANDS else (*shape, *commands)
 
 
 def _document(text: str) -> Shape | None:
