@@ -69,7 +69,7 @@ def classify(raw: RawCommand, words: list[str], context: Context) -> list[Simple
     for inner in outcome.commands:
         if inner and context.depth < MAX_DEPTH:
             below = Context(raw, context.depth + 1, None, context.analyse)
-            below.operands_on_stdin = True
+            below.operands_on_stdin = outcome.adds_operands
             below.piped_in = False
             below.wrappers = [*context.wrappers, outcome.wrapper]
             commands.extend(classify(raw, inner, below))
