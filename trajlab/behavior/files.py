@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trajlab.behavior.paths import class_of_made, clean_path, path_class
-from trajlab.behavior.shell_files import (
+from trajlab.behavior.touches import (
     APPLIED,
     CHANGED,
     CREATED,

@@ -5,35 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from trajlab.behavior.masks import mask_of
 from trajlab.behavior.paths import changed_folder, clean_path
+from trajlab.behavior.quick_files import quick_touches
 from trajlab.behavior.rules import FILTERS, INTERPRETERS, SOURCE_SUFFIXES
-from trajlab.behavior.shell import analyse
+from trajlab.behavior.shell import analyse, command_facts
+from trajlab.behavior.touches import (
+    APPLIED,
+    CHANGED,
+    DELETED,
+    EVERYTHING,
+    FOLDER,
+    MAYBE_REVERTED,
+    OPEN_FILE,
+    REVERTED,
+    RUN,
+    SHOWN,
+    TOUCHED,
+    WRITTEN,
+    Touch,
+)  # fmt: skip
 from trajlab.behavior.verdicts import SimpleCommand
 from trajlab.behavior.written_paths import paths_of_code, paths_of_patch
 
-Touch = tuple[int, str, str, str | None, str | None]
-"""Position of the simple command, path, what is done, text before and text after (where known).
-
-For ``sed``, its program alone stands in place of the text before.
-"""
-
-SHOWN, CREATED, CHANGED, DELETED = "shown", "created", "changed", "deleted"
-WRITTEN = "written"
-"""Made or changed: which of them, only the trajectory so far can tell."""
-REVERTED = "reverted"
-"""Put back to the state of the repository."""
-MAYBE_REVERTED = "maybe reverted"
-"""A word of ``git checkout`` that names a file or a branch."""
-TOUCHED, FOLDER, RUN, APPLIED = "touched", "folder", "run", "applied"
-"""``touch``; a folder made; a source file run; a patch file applied."""
-
-EVERYTHING = "*"
-"""Stands for all files changed so far (``git diff``, ``git checkout .``)."""
-OPEN_FILE = "@"
-"""Stands for the file that is open in the scaffold's editor."""
-
 READ = frozenset({"read"})
 SEARCH = frozenset({"search"})
+_EDIT = mask_of(frozenset({"edit"}))
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "tac", "bat"})
 _NO_VALUES = (0, frozenset[str]())
 _GIT_NAMES = frozenset({"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--quiet", "--summary"})
@@ -71,6 +68,13 @@ class _Touches:
 @lru_cache(maxsize=8192)
 def shell_touches(text: str) -> tuple[Touch, ...]:
     """Return what a shell text does to files, in order; paths as ``clean_path`` spells them."""
+    mask, rows = command_facts(text)
+    quick = quick_touches(text, rows, edits=bool(mask & _EDIT))
+    return analysed_touches(text) if quick is None else tuple(quick)
+
+
+def analysed_touches(text: str) -> tuple[Touch, ...]:
+    """The same, by reading the text with the shell's rules."""
     touches = _Touches()
     for position, command in enumerate(analyse(text)):
         labels, program = command.labels, command.program
@@ -200,16 +204,6 @@ def _sed(command: SimpleCommand, touches: _Touches) -> None:
     script = next((word for word in words if word[:1] != "-"), "")
     for path in operands("sed", words):
         touches.add(path, CHANGED, script)
-
-
-def substitution(script: str) -> tuple[str, str] | None:
-    """Text before and after of a single ``s/a/b/`` of sed, each with the line it is for."""
-    body = script.lstrip("0123456789,$ ")
-    parts = body.split(body[1]) if body[:1] == "s" and len(body) > 3 else []
-    if len(parts) != 4:
-        return None
-    lines = script[: len(script) - len(body)]
-    return f"{lines}:{parts[1]}", f"{lines}:{parts[2]}"
 
 
 def _perl(command: SimpleCommand, touches: _Touches) -> None:

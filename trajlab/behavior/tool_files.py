@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trajlab.behavior.paths import clean_path
-from trajlab.behavior.shell_files import CHANGED, DELETED, OPEN_FILE, REVERTED, SHOWN, WRITTEN, Touch
 from trajlab.behavior.tools import CODE_ARGUMENTS
+from trajlab.behavior.touches import CHANGED, DELETED, OPEN_FILE, REVERTED, SHOWN, WRITTEN, Touch
 from trajlab.behavior.written_paths import paths_of_code, paths_of_patch
 
 PATH_ARGUMENTS = (

@@ -17,10 +17,11 @@ import msgspec
 
 from trajlab.behavior.files import FileLog
 from trajlab.behavior.results import Counts, count_tests, outcome
-from trajlab.behavior.shell import analyse
-from trajlab.behavior.shell_files import Touch, shell_touches
+from trajlab.behavior.shell import command_facts
+from trajlab.behavior.shell_files import shell_touches
 from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import kind_of_tool
+from trajlab.behavior.touches import Touch
 from trajlab.records import ToolCall
 from trajlab.schema import LABELS
 
@@ -96,8 +97,7 @@ def runs_of(text: str, without_scripts: bool) -> tuple[int, int]:
         without_scripts: Source files run in it are known to be edits.
     """
     last, highest = -1, 0
-    for position, command in enumerate(analyse(text)):
-        mask = sum(_BITS[label] for label in command.labels)
+    for position, (_, mask, _, _) in enumerate(command_facts(text)[1]):
         rung = rung_of(mask & ~SCRIPT if without_scripts else mask)
         if rung:
             last, highest = position, max(highest, rung)
@@ -107,13 +107,7 @@ def runs_of(text: str, without_scripts: bool) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def framework_of(text: str) -> str | None:
     """The framework whose tests a shell text runs, by the rule that found them; ``None`` for none or several."""
-    found = {
-        rule.rpartition("/")[2]
-        for command in analyse(text)
-        if command.scope is not None
-        for label, rule in command.rules
-        if label.startswith("test:")
-    }
+    found = {rule.rpartition("/")[2] for _, mask, scope, rule in command_facts(text)[1] if scope is not None}
     return found.pop() if len(found) == 1 else None
 
 
