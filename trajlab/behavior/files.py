@@ -32,7 +32,7 @@ READ_BACK_CALLS = 3
 MOST_EXPANDED = 50
 """Files that ``git diff`` without a path may stand for."""
 
-_PATCH_SUFFIXES = (".patch", ".diff")
+_PLAIN = frozenset({CHANGED, CREATED, DELETED, WRITTEN, REVERTED, TOUCHED})
 
 
 class FileLog:
@@ -96,7 +96,8 @@ class FileLog:
             elif how == FOLDER:
                 self._make_folder(path, failed=failed)
             else:
-                for one, action in self._expanded(path, how, sees=sees):
+                plain = how in _PLAIN and path != EVERYTHING and path != OPEN_FILE
+                for one, action in ((path, how),) if plain else self._expanded(path, how, sees=sees):
                     of_agent = one in self._changed or action != REVERTED
                     if how == RUN and action == WRITTEN:
                         self._made_by_script(one)

@@ -267,12 +267,16 @@ def outcome(call: ToolCall) -> str:
     if code in TIMEOUT_CODES:
         return "timeout"
     output = call.output or ""
-    if told := _told(output, ended=code is not None and code >= 0):
-        return told
-    if code is not None or call.is_error:
-        return "traceback" if TRACEBACK in output[-TAIL:] else "failed"
+    if code is None or code < 0 or len(output) < ERROR_TAIL:
+        told = _told(output, ended=code is not None and code >= 0)
+        if told is None and call.is_error and code is None and KILLED in output:
+            told = "timeout"
+        if told is not None:
+            return told
     if TRACEBACK in output[-TAIL:]:
         return "traceback"
+    if code is not None or call.is_error:
+        return "failed"
     return "unknown" if call.is_error is None else "ok"
 
 
@@ -284,8 +288,6 @@ def _told(output: str, *, ended: bool) -> str | None:
             for text in TIMEOUT_TEXTS:
                 if text in tail:
                     return "timeout"
-        if KILLED in output:
-            return "timeout"
     if len(output) < ERROR_TAIL:
         for text in NO_FRAMEWORK_TEXTS if ended else NOT_FOUND_TEXTS:
             if text in output:

@@ -18,7 +18,7 @@ _OPEN = re.compile(
 )
 _METHODS = (".write_text(", ".write_bytes(")
 _BEFORE_METHOD = re.compile(r"(?:Path\([ ]?" + _LITERAL + r"[ ]?\)|\b([A-Za-z_]\w{0,80}))\Z")
-_READS = (".read(", ".readlines(", ".read_text(", "readFileSync(", "r+'", 'r+"', ", 'a'", ', "a"')
+_READS = ("readFileSync(", "r+'", 'r+"', ", 'a'", ', "a"')
 """A program that reads before it writes changes files that are there."""
 _COPY = re.compile(r"(?:copy|copy2|copyfile|move|rename|replace)\([^,()\n]{1,200},[ ]?" + _LITERAL + r"\)")
 _REMOVE = re.compile(r"os\.(?:remove|unlink)\([ ]?" + _LITERAL)
@@ -63,7 +63,7 @@ def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     if program != "python":
         for match in _OTHER.finditer(code):
             _add(found, code, match[2], None)
-    if found and any(word in code for word in _READS):
+    if found and (".read" in code or any(word in code for word in _READS)):
         found = {(path, "changed"): None for path, _ in found}
     if "shutil" in code or "os.re" in code:
         for match in _COPY.finditer(code):
@@ -81,15 +81,16 @@ def _add(found: dict[Written, None], code: str, literal: str | None, name: str |
             found[(path, "written")] = None
 
 
-def _values(code: str, name: str) -> Iterator[str]:
+def _values(code: str, name: str) -> list[str]:
     """File names given to a variable in the same text."""
-    for line in _lines_with(code, name + " = ") or _lines_with(code, name + "="):
-        yield from _file_names(line)
-    for line in _lines_with(code, f"for {name} in "):
-        yield from _file_names(line)
+    lines = _lines_with(code, name + " = ") or _lines_with(code, name + "=") or _lines_with(code, f"for {name} in ")
+    if lines:
+        return [path for line in lines for path in _file_names(line)]
+    found: list[str] = []
     for line in _lines_with(code, f"({name}"):
         if line.startswith("def ") and line[line.find("(") + 1 :].startswith(name):
-            yield from _arguments(code, line[4 : line.find("(")].strip())
+            found.extend(_arguments(code, line[4 : line.find("(")].strip()))
+    return found
 
 
 def _lines_with(code: str, words: str) -> list[str]:
