@@ -14,7 +14,7 @@ RESULTS_VERSION = "1"
 
 TAIL = 2_000
 """Characters at the end of an output in which a summary of tests is looked for."""
-PYTEST_TAIL = 400
+PYTEST_TAIL = 500
 """The same for pytest, whose summary is its last line."""
 ERROR_TAIL = 400
 """Characters at the end of an output in which an error of the shell is looked for."""
@@ -242,6 +242,8 @@ def count_tests(output: str, framework: str | None = None) -> Counts | None:
     Returns:
         ``None`` where no summary stands in the last 2,000 characters (that of cargo may stand anywhere).
     """
+    if framework == "pytest" and output.rfind(" in ", -PYTEST_TAIL) < 0:
+        return None
     tail = output[-TAIL:]
     if "\x1b[" in tail:
         tail = _ANSI.sub("", tail)
