@@ -23,12 +23,9 @@ from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import kind_of_tool
 from trajlab.behavior.touches import Touch
 from trajlab.records import ToolCall
-from trajlab.schema import LABELS
+from trajlab.schema import LABELS, RUNGS
 
 Row = tuple[Any, ...]
-
-RUNGS = ("none", "static", "inline", "script", "targeted", "suite")
-"""The ladder, lowest first."""
 
 _BITS = {label: 1 << place for place, label in enumerate(LABELS)}
 TEST = _BITS["test:all"] | _BITS["test:part"] | _BITS["test:file"] | _BITS["test:case"]
@@ -51,7 +48,7 @@ _EDITOR_FAILED = re.compile(
 
 
 def rung_of(mask: int) -> int:
-    """Rung of what a call runs; 0 where it runs and checks nothing."""
+    """Number of the rung (``RUNGS``) of what a call runs; 0 where it runs and checks nothing."""
     if mask & TEST:
         return 5 if mask & SUITE else 4
     if mask & SCRIPT:

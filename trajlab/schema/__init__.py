@@ -8,12 +8,12 @@ from __future__ import annotations
 from trajlab.schema.columns import ID as _ID
 from trajlab.schema.columns import Column, Kind, Table
 from trajlab.schema.columns import column as _c
-from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, LABELS, label_column
+from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, LABELS, RUNGS, label_column
 
 __all__ = [
     "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "LABELS", "MESSAGES", "OUTCOMES",
-    "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUN_CONFIG", "SOURCES", "STEPS", "TABLES", "TEXTS",
-    "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS", "TABLES",
+    "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
 
 TRAJECTORIES = Table(

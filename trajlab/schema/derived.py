@@ -18,6 +18,9 @@ def label_column(label: str) -> str:
     return label.replace(":", "_")
 
 
+RUNGS = ("none", "static", "inline", "script", "targeted", "suite")
+"""The ladder of verification, lowest first."""
+
 COMMANDS = Table(
     "commands",
     "one simple command inside a call, or one call of a tool that is no shell",
