@@ -10,6 +10,8 @@ Written = tuple[str, str]
 """A path and what is done to it: ``written`` (made or changed), ``created``, ``changed`` or ``deleted``."""
 
 MAX_CODE = 200_000
+MAX_NAMES = 20
+"""Variables that are looked up: each costs a pass over the code."""
 
 _LITERAL = r"(['\"])([^'\"\n]{1,300})\1"
 _OPEN = re.compile(
@@ -50,35 +52,39 @@ def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     if len(code) > MAX_CODE:
         return ()
     found: dict[Written, None] = {}
+    names: dict[str, None] = {}
     for method in _METHODS if ".write_" in code else ():
         place = code.find(method)
         while place >= 0:
             line = code[max(code.rfind("\n", 0, place) + 1, place - 320) : place]
             if before := _BEFORE_METHOD.search(line):
-                _add(found, code, before[2], before[3])
+                _add(found, names, before)
             place = code.find(method, place + 1)
     if "open(" in code:
         for match in _OPEN.finditer(code):
-            _add(found, code, match[2], match[3])
+            _add(found, names, match)
+    for name in list(names)[:MAX_NAMES]:
+        for path in _values(code, name):
+            found[(path, "written")] = None
     if program != "python":
         for match in _OTHER.finditer(code):
-            _add(found, code, match[2], None)
+            found[(match[2], "written")] = None
     if found and (".read" in code or any(word in code for word in _READS)):
         found = {(path, "changed"): None for path, _ in found}
     if "shutil" in code or "os.re" in code:
         for match in _COPY.finditer(code):
-            _add(found, code, match[2], None)
+            found[(match[2], "written")] = None
         for match in _REMOVE.finditer(code):
             found[(match[2], "deleted")] = None
     return tuple(found)
 
 
-def _add(found: dict[Written, None], code: str, literal: str | None, name: str | None) -> None:
-    if literal is not None:
-        found[(literal, "written")] = None
-    elif name is not None:
-        for path in _values(code, name):
-            found[(path, "written")] = None
+def _add(found: dict[Written, None], names: dict[str, None], match: re.Match[str]) -> None:
+    """The literal of a writing call, or the name that holds the path."""
+    if match[2] is not None:
+        found[(match[2], "written")] = None
+    elif match[3] is not None:
+        names[match[3]] = None
 
 
 def _values(code: str, name: str) -> list[str]:
