@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import polars as pl
 
 from trajlab.behavior.termination import CLASSES
@@ -11,9 +12,20 @@ from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars, small_multiples
-from trajlab.report.tables import Column, badge, callout, details, estimate_table, facts, not_observed, plain_table
+from trajlab.report.tables import (
+    Column,
+    badge,
+    callout,
+    details,
+    estimate_table,
+    facts,
+    not_observed,
+    number,
+    plain_table,
+)
 from trajlab.report.text import Html, escape, join
 from trajlab.schema import LABELS, label_column
+from trajlab.stats import Estimate
 
 _GATE_COLOURS = {"passed": "ok", "failed": "alarm", "inconclusive": "unobserved"}
 _HEADLINES = (
@@ -136,7 +148,7 @@ def funnel(audit: EpochAudit) -> Html:
         for stage in ("accepted by freshness and ratio gates", "effective action tokens", "optimizer updates")
     ]
     sums = {
-        name: f"{frame[name].sum():,.0f} {unit} over {frame[name].count():,} trajectories that record it"
+        name.replace("_", " "): f"{number(float(frame[name].sum()))} {unit} over {frame[name].count():,} trajectories that record it"
         for name, unit in (
             ("prompt_tokens", "tokens"),
             ("completion_tokens", "tokens"),
@@ -190,7 +202,9 @@ def tools(audit: EpochAudit) -> Html:
             pl.col("executed").sum().alias("executed"),
             pl.col("invalid").is_not_null().sum().alias("invalid"),
             pl.col("exit_code").is_not_null().sum().alias("with exit code"),
-            (pl.col("exit_code") != 0).sum().alias("exit code not 0"),
+            pl.when(pl.col("exit_code").count() > 0)
+            .then((pl.col("exit_code") != 0).sum())
+            .alias("exit code not 0"),
             pl.col("trajectory_id").n_unique().alias("trajectories"),
         )
         .sort("calls", "tool", descending=[True, False])
@@ -309,8 +323,11 @@ def groups(audit: EpochAudit) -> Html:
         parts.append(not_observed("pass@k", "several judged attempts at a task"))
     else:
         rates = audit.pass_rates
-        table = [{"k": str(k), "at": rates.at_k[k], "hat": rates.hat_k[k]} for k in rates.at_k]
-        columns = [Column("k", "k"), Column("at", "pass@k"), Column("hat", "pass^k")]
+        def over_tasks(estimate: Estimate) -> Estimate:
+            return msgspec.structs.replace(estimate, numerator=None)
+
+        table = [{"k": str(k), "at": over_tasks(rates.at_k[k]), "hat": over_tasks(rates.hat_k[k])} for k in rates.at_k]
+        columns = [Column("k", "k"), Column("at", "pass@k", "share"), Column("hat", "pass^k", "share")]
         attempts = ", ".join(f"{tasks:,} tasks with {n}" for n, tasks in rates.attempts.items())
         parts.append(estimate_table(table, columns, caption=f"over tasks; attempts: {attempts}"))
     return join(parts, "\n")
