@@ -39,7 +39,7 @@ class LineCheck(msgspec.Struct, frozen=True):
             message = f"{self.title}: recorded for {seen:g}, not for {estimate.missing:g}: too few to judge"
             return self._finding("unobserved", message, f"Log {self.to_log} for every trajectory.")
         status = self._status(estimate, facts)
-        line = facts.line(self.threshold, "alarm" if status == "alarm" else "warn")
+        line = facts.line(self.threshold, "alarm" if status == "alarm" else "warn") or 0.0
         side = "under" if (status == "ok") == (self.bad == "high") else "over"
         shown = f"{100 * line:g} %" if estimate.method.startswith("Wilson") else f"{line:g}"
         message = f"{self.title}: {estimate}; {side} the line of {shown}"

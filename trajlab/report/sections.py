@@ -58,7 +58,25 @@ def conclusion(audit: EpochAudit) -> Html:
         unseen = sum(f.status == "unobserved" for f in audit.findings)
         parts = [callout("ok", f"Nothing stands out: {checked} checks within their lines, {unseen} not observed.")]
     known = [name for name in _HEADLINES if audit.estimate(name).value is not None]
-    return join([Html(f'<p class="lead">{escape(what)}</p>'), *parts, _values(audit, known, "")], "\n")
+    lead = Html(f'<p class="lead">{escape(what)}</p>')
+    return join([lead, _what_changed(audit), *parts, _values(audit, known, "")], "\n")
+
+
+def _what_changed(audit: EpochAudit) -> Html:
+    """One sentence: what clearly changed from the first period to the last."""
+    clear = [change for change in audit.changes if change.is_clear]
+    if not audit.changes:
+        return Html("")
+    span = f"From {audit.changes[0].before} to {audit.changes[0].after}"
+    if not clear:
+        return Html(f"<p>{escape(f'{span} nothing changed by more than its interval.')}</p>")
+    told = []
+    for change in clear:
+        share = BY_NAME[change.name].kind == "share"
+        values = [number(audit.estimate(change.name, p).value, share) for p in (change.before, change.after)]
+        told.append(f"{BY_NAME[change.name].title} {values[0]} → {values[1]}")
+    note = "differences pooled over tasks; intervals in result.json"
+    return Html(f"<p>{escape(f'{span}: ' + '; '.join(told) + '.')} <small>({escape(note)})</small></p>")
 
 
 def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
@@ -148,7 +166,7 @@ def funnel(audit: EpochAudit) -> Html:
         for stage in ("accepted by freshness and ratio gates", "effective action tokens", "optimizer updates")
     ]
     sums = {
-        name.replace("_", " "): f"{number(float(frame[name].sum()))} {unit} over {frame[name].count():,} trajectories that record it"
+        name.replace("_", " "): f"{number(float(frame[name].sum()))} {unit}, recorded for {frame[name].count():,}"
         for name, unit in (
             ("prompt_tokens", "tokens"),
             ("completion_tokens", "tokens"),
@@ -176,6 +194,12 @@ def termination(audit: EpochAudit) -> Html:
         [audit.estimate(name) for name in names],
         title="how trajectories ended",
     )
+    if audit.frame["termination"].null_count() > audit.frame["termination"].count():
+        figure = callout(
+            "unobserved",
+            f"The end is recorded for {audit.frame['termination'].count():,} of {audit.frame.height:,} trajectories: "
+            "counts below, no shares.",
+        )
     words = audit.frame.group_by("stop_reason", "termination").len().sort("len", "stop_reason", descending=True)
     raw = [
         {"the log's word": row["stop_reason"], "class": row["termination"], "trajectories": row["len"]}
@@ -338,11 +362,16 @@ def periods(audit: EpochAudit) -> Html:
     names = audit.trajectories.periods
     if len(names) < 2:
         return not_observed("Change over the run", "the training step or epoch (one period only here)")
+    asked, used = audit.trajectories.population.by, audit.trajectories.periods_by
+    note = Html("")
+    if asked != used:
+        text = "No epoch is logged, training steps are: the run is shown by them. Give steps_per_epoch for epochs."
+        note = Html(f'<p class="more">{escape(text)}</p>')
     known = [n for n in _OVER_PERIODS if audit.estimate(n).value is not None]
     series = {BY_NAME[n].title: [audit.estimate(n, period) for period in names] for n in known}
     columns = [Column("measure", "measure"), *(Column(period, period, bar=False) for period in names)]
     rows = [{"measure": BY_NAME[n].title, **{period: audit.estimate(n, period) for period in names}} for n in known]
-    return join([small_multiples(series, names, title="over the run"), estimate_table(rows, columns)], "\n")
+    return join([note, small_multiples(series, names, title="over the run"), estimate_table(rows, columns)], "\n")
 
 
 def checks(audit: EpochAudit) -> Html:
