@@ -324,6 +324,7 @@ BEHAVIOUR = Table(
         _c("suite_run", "bool", "runs a test suite (all or part)", "no call whose labels could be known"),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
+        _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
         _c("rules", "str", "version of the behaviour rules", ""),
     ),
 )

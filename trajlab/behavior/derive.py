@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import analyse, labels_of
@@ -17,7 +18,7 @@ from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
+RULES_VERSION = f"behaviour-2+{SHELL_RULES}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 Row = tuple[Any, ...]
@@ -130,6 +131,7 @@ def derive(
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
+        action_pattern(calls, masks),
         RULES_VERSION,
     )
     return Derived(commands, row)
