@@ -325,7 +325,28 @@ BEHAVIOUR = Table(
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
         _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
+        *(
+            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "no call whose labels could be known", "hits")
+            for tier in (1, 2, 3)
+        ),
         _c("rules", "str", "version of the behaviour rules", ""),
+    ),
+)
+
+HITS = Table(
+    "hits",
+    "one candidate of the hack screen: a rule that a call meets",
+    "derived",
+    (
+        _ID,
+        _c("call", "int", "call it stands in", ""),
+        _c("step", "int", "step it stands in", ""),
+        _c("rule", "str", "rule id", ""),
+        _c("tier", "int", "1 strong, 2 suspicious, 3 weak", ""),
+        _c("argument", "str", "argument that start and end count in", "the command, or the arguments as one text"),
+        _c("start", "int", "first character", "the search ran out of time", "characters"),
+        _c("end", "int", "character after the last", "the search ran out of time", "characters"),
+        _c("timed_out", "bool", "the search ran out of time: whether the rule is met is not known", ""),
     ),
 )
 
@@ -379,7 +400,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
-        OVERLAY, OUTCOMES, SOURCES,
+        HITS, OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""
