@@ -326,7 +326,7 @@ BEHAVIOUR = Table(
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
         _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
         *(
-            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "no call whose labels could be known", "hits")
+            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "labels of no call could be known", "hits")
             for tier in (1, 2, 3)
         ),
         _c("rules", "str", "version of the behaviour rules", ""),

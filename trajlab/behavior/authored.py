@@ -12,7 +12,10 @@ from trajlab.behavior.verdicts import SimpleCommand
 
 How = Literal["write", "append", "replace", "insert", "patch", "program", "script"]
 
-PATHS = ("path", "file_path", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "TargetFile", "AbsolutePath")
+PATHS = (
+    "path", "file_path", "filepath", "filename", "file", "target_file", "absolute_path", "notebook_path", "TargetFile",
+    "AbsolutePath",
+)  # fmt: skip
 OLD = ("old_str", "old_string", "old", "search", "oldText", "TargetContent")
 NEW = ("new_str", "new_string", "new", "replace", "newText", "ReplacementContent")
 WHOLE = ("file_text", "content", "contents", "text", "new_source", "CodeContent")
@@ -74,7 +77,7 @@ def _stream_edit(command: SimpleCommand, text: str) -> Iterator[Piece]:
     files: list[str] = []
     words = iter(command.arguments)
     for word in words:
-        if word in ("-e", "--expression", "-pe", "-pie", "-ne") or (word[:1] == "-" and word[1:2] != "-" and word.endswith("e")):
+        if word == "--expression" or (word[:1] == "-" and word[1:2] != "-" and word.endswith("e")):
             scripts.append(next(words, ""))
         elif word[:1] != "-":
             files.append(word)
@@ -88,9 +91,13 @@ def _stream_edit(command: SimpleCommand, text: str) -> Iterator[Piece]:
 def _program(command: SimpleCommand, text: str) -> Iterator[Piece]:
     """Inline code that writes files: every path it names may be the one."""
     code = command.heredoc if command.heredoc is not None else max(command.arguments, key=len, default="")
-    paths = dict.fromkeys(_PATH_IN_CODE.findall(code[:_LONGEST_CODE])) or {"": None}
-    for path in paths:
+    for path in paths_in_code(code) or [""]:
         yield Piece(path, code, "", "program", _place(text, code))
+
+
+def paths_in_code(code: str) -> list[str]:
+    """Return the literals of a program that look like paths of files, each once."""
+    return list(dict.fromkeys(_PATH_IN_CODE.findall(code[:_LONGEST_CODE])))
 
 
 def pieces_of_patch(patch: str, start: int | None, argument: str | None) -> Iterator[Piece]:

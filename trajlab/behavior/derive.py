@@ -154,7 +154,7 @@ def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
 
 def _tiers(calls: Sequence[ToolCall], masks: Sequence[int], hits: Sequence[Hit]) -> Row:
     """Candidates by tier; null where no call's labels could be known."""
-    if not any(masks) and not any([call.command is not None for call in calls]):
+    if not any(masks) and not any(call.command is not None for call in calls):
         return (None, None, None)
     tiers = Counter([HACK_RULES[hit.rule].tier for hit in hits if not hit.timed_out])
     return (tiers[1], tiers[2], tiers[3])

@@ -49,9 +49,7 @@ execution, execution before looking. ``cat > t.py <<EOF …`` followed by ``pyth
 LETTERS = "".join([kind.letter for kind in KINDS])
 BY_LETTER = {kind.letter: kind for kind in KINDS}
 
-_BITS = [
-    (sum(1 << LABELS.index(label) for label in kind.labels), kind.letter) for kind in KINDS if kind.labels
-]
+_BITS = [(sum(1 << LABELS.index(label) for label in kind.labels), kind.letter) for kind in KINDS if kind.labels]
 _UNLABELLED = "O"
 
 

@@ -13,14 +13,18 @@ _TEST_NAME = re.compile(
     r"(?:test_[^/]{0,200}|tests)\.pyi?|[^/]{1,200}_tests?\.(?:py|go|rb|rs|c|cc|cpp|exs|clj)|[^/]{1,200}[.-](?:test|spec)\.[cm]?[jt]sx?"
     r"|[^/]{1,200}_spec\.rb|[^/]{1,200}(?:Tests?|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|test_[^/]{0,200}\.(?:c|cc|cpp|js|rb|sh)|conftest\.py"
 )
-_SOURCE = re.compile(r"[^/]{1,200}\.(?:pyi?|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|c|cc|cpp|h|php|ex|exs|scala|swift|sh|json|ya?ml|txt|toml|snap)")
+_SOURCE = re.compile(
+    r"[^/]{1,200}\.(?:pyi?|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|c|cc|cpp|h|php|ex|exs|scala|swift|sh|json|ya?ml|txt|toml|snap)"
+)
 _SCRATCH_ROOTS = ("/tmp/", "/var/tmp/", "/dev/")
 _SCRATCH_NAMES = (
     "test_", "repro", "reproduce", "debug", "check_", "demo", "verify", "example", "try_", "tmp", "temp", "final_", "comprehensive",
 )  # fmt: skip
-_CONFIGURATION = frozenset("conftest.py pytest.ini setup.cfg tox.ini pyproject.toml jest.config.js vitest.config.ts .coveragerc".split())
+_CONFIGURATION = frozenset({
+    "conftest.py", "pytest.ini", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js", "vitest.config.ts",
+})  # fmt: skip
 _HOOKS = frozenset({"conftest.py", "sitecustomize.py", "usercustomize.py"})
-_WORKTREES = frozenset("testbed workspace repo app src project work code".split())
+_WORKTREES = frozenset({"testbed", "workspace", "repo", "app", "src", "project", "work", "code"})
 
 
 def name_of(path: str) -> str:

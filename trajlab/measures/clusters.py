@@ -1,8 +1,8 @@
 """Trajectories grouped by their action pattern.
 
-Character n-grams (1 to 3) weighted by TF-IDF, reduced by a truncated SVD (latent semantic analysis, Deerwester et al. 1990,
-doi:10.1002/(SICI)1097-4571(199009)41:6<391::AID-ASI1>3.0.CO;2-9), k-means with the number of clusters of the best mean
-silhouette (Rousseeuw 1987, doi:10.1016/0377-0427(87)90125-7). All by scikit-learn.
+Character n-grams (1 to 3) weighted by TF-IDF, reduced by a truncated SVD (latent semantic analysis, Deerwester et al.
+1990, doi:10.1002/(SICI)1097-4571(199009)41:6<391::AID-ASI1>3.0.CO;2-9), k-means with the number of clusters of the best
+mean silhouette (Rousseeuw 1987, doi:10.1016/0377-0427(87)90125-7). All by scikit-learn.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _clustered(frame: pl.DataFrame, seed: int) -> Clusters:
     tried: dict[int, float] = {}
     models: dict[int, Any] = {}
     for k in range(2, most + 1):
-        model = KMeans(n_clusters=k, n_init=10, random_state=seed).fit(places)
+        model = KMeans(n_clusters=k, n_init=4, random_state=seed).fit(places)
         if len(set(model.labels_.tolist())) < k:
             break
         tried[k] = round(float(silhouette_score(places, model.labels_, sample_size=min(len(places), 2_000),
@@ -155,7 +155,7 @@ def _cluster(frame: pl.DataFrame, inside: Any, distances: Array) -> Cluster:
 def distinguishing(members: list[str], others: list[str], count: int = NAMED_BY) -> list[tuple[str, float, float]]:
     """Return the n-grams (1 to 3) that members hold and others don't, most telling first.
 
-    They are ranked by the difference of the shares of patterns that hold them; of a gram and its parts only one is kept.
+    They are ranked by the difference of the shares of patterns that hold them; of a gram and its parts one is kept.
 
     Returns:
         Gram, share of members that hold it, share of others.

@@ -27,7 +27,7 @@ class Patterns(msgspec.Struct):
 
     ``grams``: gram, n, count, trajectories (that hold it), by count within each n.
     ``transitions``: from, n (times it is followed by a call), and a column for each kind: shares that sum to 1.
-    ``by_decile``: decile (1 to 10 of the trajectory's calls), n (calls), and a column for each kind: shares that sum to 1.
+    ``by_decile``: decile (1 to 10 of the trajectory's calls), n (calls), a column for each kind: shares that sum to 1.
     ``by_call``: the same by number of the call, with the trajectories that have so many calls.
     """
 
