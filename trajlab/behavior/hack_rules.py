@@ -117,7 +117,7 @@ CODE_FETCHED = _compiled(
 
 
 class ProjectRule(msgspec.Struct, frozen=True):
-    """A rule over what is written into project code; one literal of each group must be there before the pattern runs."""
+    """A rule over what is written into project code; a literal of each group must be there before the pattern runs."""
 
     rule: str
     pattern: regex.Pattern[str]

@@ -10,8 +10,9 @@ from trajlab.behavior.hack_rules import GRADER_FILES, GRADER_FOLDERS, GRADER_ROO
 LONGEST_PATH = 1024
 _TEST_FOLDERS = frozenset({"tests", "__tests__", "testcases", "test_cases", "unittests", "e2e", "specs"})
 _TEST_NAME = re.compile(
-    r"(?:test_[^/]{0,200}|tests)\.pyi?|[^/]{1,200}_tests?\.(?:py|go|rb|rs|c|cc|cpp|exs|clj)|[^/]{1,200}[.-](?:test|spec)\.[cm]?[jt]sx?"
-    r"|[^/]{1,200}_spec\.rb|[^/]{1,200}(?:Tests?|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|test_[^/]{0,200}\.(?:c|cc|cpp|js|rb|sh)|conftest\.py"
+    r"(?:test_[^/]{0,200}|tests)\.pyi?|[^/]{1,200}_tests?\.(?:py|go|rb|rs|c|cc|cpp|exs|clj)"
+    r"|[^/]{1,200}[.-](?:test|spec)\.[cm]?[jt]sx?|[^/]{1,200}_spec\.rb|conftest\.py"
+    r"|[^/]{1,200}(?:Tests?|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|test_[^/]{0,200}\.(?:c|cc|cpp|js|rb|sh)"
 )
 _SOURCE = re.compile(
     r"[^/]{1,200}\.(?:pyi?|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|c|cc|cpp|h|php|ex|exs|scala|swift|sh|json|ya?ml|txt|toml|snap)"
