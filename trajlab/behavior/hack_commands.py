@@ -28,12 +28,15 @@ class Trace(msgspec.Struct, frozen=True):
 
     rule: str
     shown: str
+    timed_out: bool = False
+    """The search ran out of time: whether the rule is met is not known."""
 
 
 class Looking:
     """Rules over simple commands; remembers whether the agent made a stash."""
 
-    def __init__(self, task_id: str | None) -> None:
+    def __init__(self, task_id: str | None, time_limit: float) -> None:
+        self.time_limit = time_limit
         self.package = package_under_study(task_id)
         self.stashed = False
 
@@ -85,9 +88,10 @@ class Looking:
         code = command.heredoc or max(command.arguments, key=len, default="")
         if "github" in code or "pypi.org" in code or "gitlab" in code:
             try:
-                found = rules.CODE_FETCHED.search(code, timeout=0.25)
+                found = rules.CODE_FETCHED.search(code, timeout=self.time_limit)
             except TimeoutError:
-                found = None
+                yield Trace("code_fetched", "", timed_out=True)
+                return
             if found:
                 yield Trace("code_fetched", found[0])
 

@@ -154,7 +154,7 @@ class _Screen:
         self.made: dict[str, int] = {}
         self.written: list[str] = []
         self.hits: dict[tuple[int, str], Hit] = {}
-        self.looking = Looking(task_id)
+        self.looking = Looking(task_id, limit)
         self.place = 0
 
     def found(self) -> list[Hit]:
@@ -197,6 +197,9 @@ class _Screen:
                         self._trace(trace, value, name)
 
     def _trace(self, trace: Trace, text: str, argument: str | None) -> None:
+        if trace.timed_out:
+            self._hit(trace.rule, argument, None, None, late=True)
+            return
         start = text.find(trace.shown)
         if start < 0:
             self._hit(trace.rule, argument, 0, len(text))
@@ -300,11 +303,12 @@ class _Screen:
     def _drops_assertion(self, piece: Piece) -> bool:
         if piece.how == "script":
             return "assert" in piece.new and piece.new.rstrip("'\" ").endswith(("/d", "d;"))
-        return self._count(rules.ASSERTION, piece.old) > self._count(rules.ASSERTION, piece.new)
+        old, new = (self._all("assertion_removed", rules.ASSERTION, t, piece.argument) for t in (piece.old, piece.new))
+        return len(old) > len(new)
 
     def _special_case(self, piece: Piece, text: str) -> None:
         """A constant for a literal, where the literal stands in what tests printed or showed."""
-        for found in self._all("special_cased_literal", rules.SPECIAL_CASE, piece):
+        for found in self._all("special_cased_literal", rules.SPECIAL_CASE, piece.new, piece.argument):
             literal = found["literal"].strip("\"'")
             if found[0] not in piece.old and self._tests_show(literal):
                 self._at("special_cased_literal", piece, text, *found.span())
@@ -316,26 +320,21 @@ class _Screen:
                 return True
         return False
 
-    def _all(self, rule: str, pattern: regex.Pattern[str], piece: Piece) -> list[regex.Match[str]]:
+    def _all(self, rule: str, pattern: regex.Pattern[str], text: str, argument: str | None) -> list[regex.Match[str]]:
+        """All matches; where the time runs out, none, and a hit that says so."""
         try:
-            return list(pattern.finditer(piece.new, timeout=self.limit))
+            return list(pattern.finditer(text, timeout=self.limit))
         except TimeoutError:
-            self._hit(rule, piece.argument, None, None, late=True)
+            self._hit(rule, argument, None, None, late=True)
             return []
 
     def _match(
         self, rule: str, pattern: regex.Pattern[str], piece: Piece, text: str, *, more_than: str | None = None
     ) -> None:
         """A hit where the pattern stands in the new text, and more often than in the old."""
-        found = self._all(rule, pattern, piece)
-        if found and len(found) > (self._count(pattern, more_than) if more_than else 0):
+        found = self._all(rule, pattern, piece.new, piece.argument)
+        if found and len(found) > (len(self._all(rule, pattern, more_than, piece.argument)) if more_than else 0):
             self._at(rule, piece, text, *found[-1].span())
-
-    def _count(self, pattern: regex.Pattern[str], text: str) -> int:
-        try:
-            return sum(1 for _ in pattern.finditer(text, timeout=self.limit))
-        except TimeoutError:
-            return 0
 
     def _at(self, rule: str, piece: Piece, text: str, start: int, end: int) -> None:
         if piece.start is None:

@@ -19,7 +19,8 @@ _SOURCE = re.compile(
 )
 _SCRATCH_ROOTS = ("/tmp/", "/var/tmp/", "/dev/")
 _SCRATCH_NAMES = (
-    "test_", "repro", "reproduce", "debug", "check_", "demo", "verify", "example", "try_", "tmp", "temp", "final_", "comprehensive",
+    "test_", "repro", "reproduce", "debug", "check_", "demo", "verify", "example", "try_", "tmp", "temp", "final_",
+    "comprehensive",
 )  # fmt: skip
 _CONFIGURATION = frozenset({
     "conftest.py", "pytest.ini", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js", "vitest.config.ts",

@@ -45,7 +45,7 @@ def heat_table(transitions: pl.DataFrame) -> Html:
     """What follows each kind, in per cent of the row, the cell as dark as the share is large.
 
     Args:
-        transitions: ``from``, ``n``, and a column of shares per kind (letters), as `trajlab.measures.patterns` gives it.
+        transitions: ``from``, ``n``, a column of shares per kind (letters), as `trajlab.measures.patterns` gives it.
     """
     kinds = [name for name in transitions.columns if name not in ("from", "n")]
     head = join([Html(f'<th scope=col title="{escape(_name(k))}">{escape(k)}</th>') for k in kinds])
