@@ -77,7 +77,11 @@ def cluster_patterns(trajectories: Trajectories, *, seed: int) -> Clusters:
     elif distinct < 3:
         why = f"only {distinct} distinct patterns"
     else:
-        return _clustered(frame, seed)
+        from threadpoolctl import threadpool_limits
+
+        # One thread: several sum in another order from run to run, and are slower on so little.
+        with threadpool_limits(limits=1):
+            return _clustered(frame, seed)
     return Clusters([], None, {}, frame.height, why)
 
 
@@ -92,7 +96,7 @@ def _clustered(frame: pl.DataFrame, seed: int) -> Clusters:
     tried: dict[int, float] = {}
     models: dict[int, Any] = {}
     for k in range(2, most + 1):
-        model = KMeans(n_clusters=k, n_init=4, random_state=seed).fit(places)
+        model = KMeans(n_clusters=k, n_init=10, random_state=seed).fit(places)
         if len(set(model.labels_.tolist())) < k:
             break
         tried[k] = round(float(silhouette_score(places, model.labels_, sample_size=min(len(places), 2_000),
@@ -124,7 +128,7 @@ def _points(frame: pl.DataFrame, seed: int) -> tuple[Array, np.ndarray[Any, np.d
         return matrix.toarray(), fitted
     svd = TruncatedSVD(n_components=dimensions, random_state=seed)
     svd.fit(matrix[fitted])
-    # Rounded: sums in another order (more threads, another BLAS) must not move a trajectory.
+    # Rounded: another BLAS sums in another order, which must not move a trajectory.
     return np.asarray(svd.transform(matrix)).round(8), fitted
 
 
