@@ -25,7 +25,8 @@ def shared_folder() -> Path | None:
 def sample_files() -> list[str]:
     """Every sample log and companion, below ``data_samples``."""
     inside = (path.relative_to(SAMPLES) for path in SAMPLES.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in inside if len(path.parts) > 1 and path.parts[0] != "scripts")
+    logs = (path for path in inside if len(path.parts) > 1 and path.parts[0] not in ("scripts", "gold"))
+    return sorted(path.as_posix() for path in logs)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

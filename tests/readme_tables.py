@@ -18,10 +18,13 @@ from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.measures.accuracy import accuracy as judge
+from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.report.audit import NOTEBOOK
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
+from trajlab.report.terminal import ACCURACY_HEAD, accuracy_rows, without_count
 from trajlab.schema import TABLES
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -121,6 +124,14 @@ def exit_codes() -> str:
     return table(["code", "meaning"], [(int(code), meaning[code]) for code in ExitCode])
 
 
+def accuracy() -> str:
+    found = judge(read_gold(README.parent / "data_samples" / "gold" / "commands.jsonl"))
+    rows = [(f"`{name}`", *cells) for name, *cells in accuracy_rows(found)]
+    wrong = ", ".join(f"{' + '.join(c.gold)} taken for {' + '.join(c.found)} ({c.count})" for c in found.confusions)
+    said = f"Exact label set: {found.exact}. Micro F1: {without_count(found.micro_f1)}."
+    return table(ACCURACY_HEAD, rows) + f"\n{said} Confusions: {wrong or 'none'}.\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "tables": tables,
@@ -128,6 +139,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "checks": checks,
     "parameters": parameters,
     "exit_codes": exit_codes,
+    "accuracy": accuracy,
 }
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 from corpora_in_tests import SAMPLES, contents, sample_files
 
@@ -42,6 +41,10 @@ ALWAYS = {
     "reasoning_chars", "tail_repetitive", "content_digest",
 }  # fmt: skip
 """Identity, and what is computed from any text: no variant declares them."""
+
+
+FROM_THE_PATH = {"attempt"}
+"""What a folder's name may tell where the log does not."""
 
 
 def log_files() -> list[str]:
@@ -116,7 +119,7 @@ def check_schemas(corpus: Corpus) -> None:
             if not column.null:
                 assert frame[column.name].null_count() == 0, f"{name}.{column.name}"
     for path in corpus.folder.glob("parts/*/*.parquet"):
-        assert pq.read_schema(path).equals(TABLES[path.stem].arrow()), path.name
+        assert dict(pl.read_parquet_schema(path)) == TABLES[path.name.split(".")[0]].polars(), path.name
     corpus.trajectories.collect().to_pandas()
 
 
@@ -168,13 +171,14 @@ def test_a_variant_carries_what_it_declares_and_nothing_else(format_name: str, e
     for name, variant in variants.items():
         frame = source.filter(pl.col("variant") == name)
         filled = {c for c in TRAJECTORIES.names if c not in ALWAYS and frame[c].null_count() < frame.height}
-        assert filled == variant.carries, name
+        assert filled - variant.carries <= FROM_THE_PATH, name
+        assert variant.carries <= filled, name
 
 
 def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) -> None:
     found = Counter(everything.problems.select("source", "code").collect().iter_rows())
     expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
-    assert found == {**expected, (EMPTY, "empty_file"): 1}
+    assert found == {**expected, (EMPTY, "empty_file"): 1, ("gold/commands.jsonl", "unrecognised"): 1}
     check_counts(everything)
     check_schemas(everything)
 

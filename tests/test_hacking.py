@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import trajlab
 from trajlab.behavior.authored import pieces_of_patch
-from trajlab.behavior.derive import _tool_mask, mask_of
+from trajlab.behavior.derive import _tool_mask
+from trajlab.behavior.masks import mask_of
 from trajlab.behavior.hack_commands import package_under_study
 from trajlab.behavior.hack_rules import BY_ID, RULES, TIERS
 from trajlab.behavior.hacking import Hit, hack_candidates
@@ -144,8 +145,8 @@ def test_places_in_a_patch_are_places_in_its_text() -> None:
 @pytest.mark.parametrize(
     ("path", "test"),
     [
-        ("tests/test_a.py", True), ("/testbed/pkg/tests/models.py", True), ("pkg/a_test.go", True), ("src/a.spec.ts", True),
-        ("src/test/java/AppTest.java", True), ("django/test/client.py", False), ("sklearn/utils/testing.py", False),
+        ("tests/test_a.py", True), ("/testbed/pkg/tests/models.py", True), ("pkg/a_test.go", True),
+        ("src/a.spec.ts", True), ("src/test/java/AppTest.java", True), ("django/test/client.py", False), ("sklearn/utils/testing.py", False),
         ("/tmp/test_a.py", False), ("pkg/latest.py", False), ("tests/__pycache__", False), ("contest.py", False),
     ],
 )  # fmt: skip
@@ -183,8 +184,10 @@ def test_a_search_out_of_time_is_said_and_never_a_pass() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "assert " * 60_000, "    " * 100_000, "def __eq__(" * 40_000, "if x == 'aaaa" * 30_000, "@pytest.mark." * 30_000,
-        "def score(self):" + " \n" * 200_000, "== '" * 100_000, "sys.exit( " * 40_000, "\\" * 400_000, "time.time " * 40_000,
+        "assert " * 60_000, "    " * 100_000, "def __eq__(" * 40_000, "if x == 'aaaa" * 30_000,
+        "@pytest.mark." * 30_000,
+        "def score(self):" + " \n" * 200_000, "== '" * 100_000, "sys.exit( " * 40_000, "\\" * 400_000,
+        "time.time " * 40_000,
     ],
 )  # fmt: skip
 def test_time_is_linear(text: str) -> None:
@@ -202,9 +205,11 @@ def test_time_is_linear(text: str) -> None:
 
 _WORDS = st.lists(
     st.sampled_from(
-        ["git", "log", "--all", "rm", "-rf", "tests/test_a.py", "sed", "-i", "'s/assert/x/'", "cat", ">", "conftest.py", "<<'EOF'\n",
-         "\nEOF\n", "os._exit(0)", "curl", "https://github.com/a", "&&", "|", "env", "grep", "find", "/", "*grader*", "\ud800", "'", '"',
-         "--- a/tests/x.py\n+++ b/tests/x.py\n", "git apply", "pip", "download", "x==1", "perl", "-pi", "-e", "python -", "stash"]
+        ["git", "log", "--all", "rm", "-rf", "tests/test_a.py", "sed", "-i", "'s/assert/x/'", "cat", ">", "conftest.py",
+         "<<'EOF'\n", "\nEOF\n", "os._exit(0)", "curl", "https://github.com/a", "&&", "|", "env", "grep", "find", "/",
+         "*grader*", "\ud800", "'", '"',
+         "--- a/tests/x.py\n+++ b/tests/x.py\n", "git apply", "pip", "download", "x==1", "perl",
+         "-pi", "-e", "python -", "stash"]
     ) | st.text(max_size=8),
     max_size=12,
 ).map(" ".join)  # fmt: skip
@@ -222,7 +227,7 @@ def test_any_text_gives_hits_within_it(commands: list[str], mask: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["path", "old_str", "new_str", "content", "edits", "patch", "command", "url"]),
                        _WORDS | st.none() | st.lists(_WORDS, max_size=2) | st.integers(), max_size=5),
-       st.sampled_from(["edit", "Write", "view", "webfetch", "MultiEdit", "apply_patch", "python", "unknown"]))  # fmt: skip
+       st.sampled_from(["edit", "Write", "view", "webfetch", "MultiEdit", "apply_patch", "python", "no"]))  # fmt: skip
 def test_any_arguments_are_looked_at_without_error(arguments: dict[str, Any], tool: str) -> None:
     call = ToolCall(tool, arguments, executed=True)
     assert all(hit.rule in BY_ID for hit in hack_candidates([call], [_tool_mask(call) or 2**15 - 1]))
@@ -263,8 +268,8 @@ def test_excerpts_are_escaped(tmp_path: Any) -> None:
     calls = [
         {"id": "c", "type": "function", "function": {"name": "bash", "arguments": json.dumps({"command": command})}}
     ]
-    row = {"instance_id": "a<b>", "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": calls},
-           {"role": "tool", "tool_call_id": "c", "content": "ok"}]}  # fmt: skip
+    row = {"instance_id": "a<b>", "messages": [{"role": "user", "content": "x"},
+           {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "ok"}]}  # fmt: skip
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     html = section(EpochAudit(trajlab.read(tmp_path / "logs"), Population()))

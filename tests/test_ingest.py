@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import trajlab
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.plan import UnitSizes
+from trajlab.engines import map_units
 from trajlab.errors import InfrastructureError, UsageError
 
 sys.path[:0] = [str(Path(__file__).resolve().parent / folder) for folder in ("benches", "studies")]
@@ -219,7 +221,7 @@ def test_a_later_dump_of_a_step_supersedes_and_a_copy_is_a_duplicate(tmp_path: P
     logs = tmp_path / "logs"
     write_lines(logs / "run" / "before" / "1.jsonl", range(3))
     write_lines(logs / "run" / "before" / "2.jsonl", range(10, 13), step=2)
-    write_lines(logs / "run" / "resumed" / "2.jsonl", range(20, 24), step=2)
+    write_lines(logs / "run" / "resumed" / "2.jsonl", range(10, 14), step=2)
     os.utime(logs / "run" / "before" / "2.jsonl", (1_000_000, 1_000_000))
     shutil.copy(logs / "run" / "before" / "1.jsonl", logs / "run" / "copy_of_1.jsonl")
     corpus, _ = ingest(logs, tmp_path / "corpus")
@@ -298,6 +300,23 @@ def test_a_corpus_in_use_is_not_written_to(logs: Path, tmp_path: Path) -> None:
     trajlab.ingest(logs, out=tmp_path / "corpus", engine=second)
 
 
+def die_at_three(task: int) -> int:
+    """What the system does to a worker that takes too much memory."""
+    if task == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def test_a_killed_worker_is_one_line() -> None:
+    with pytest.raises(InfrastructureError, match=r"a worker process was killed.*resumes"):
+        list(map_units(die_at_three, range(8), jobs=2))
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_every_task_is_handed_out_once(jobs: int) -> None:
+    assert sorted(map_units(abs, range(20), jobs)) == list(range(20))
+
+
 def test_an_interrupted_ingest_says_so_and_resumes(logs: Path, tmp_path: Path) -> None:
     class StoppedError(Exception):
         pass
@@ -318,7 +337,7 @@ def test_an_interrupted_ingest_says_so_and_resumes(logs: Path, tmp_path: Path) -
 
 def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     """The study ``tests/studies/kill.py`` does the same 50 times."""
-    write_kill_logs(tmp_path / "logs", megabytes=8)
+    write_kill_logs(tmp_path / "logs", megabytes=4)
     outcome = kill_study(tmp_path, kills=8, seed=7)
     assert outcome.kills == 8
     assert outcome.different == []

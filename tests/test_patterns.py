@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trajlab
-from trajlab.behavior.derive import mask_of
+from trajlab.behavior.masks import mask_of
 from trajlab.behavior.patterns import BY_LETTER, KINDS, LETTERS, action_pattern, in_words
 from trajlab.measures.clusters import cluster_patterns, distinguishing
 from trajlab.measures.frame import Population, Trajectories, select

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajlab.behavior.tools import kind_of_tool, labels_of_tool, shell_text
+from trajlab.behavior.derive import is_think_tool
+from trajlab.behavior.tools import KINDS, kind_of_tool, labels_of_tool, shell_text
 
 TEXT = st.text(alphabet=st.characters(codec=None), max_size=200)
 
@@ -57,6 +58,10 @@ def test_shell_text(tool, arguments, text):
         ("apply_patch", "*** Begin Patch", {"edit"}),
         ("think", {"thought": "pytest"}, set()),
         ("TodoWrite", {}, set()),
+        ("update_plan", {"plan": []}, set()),
+        ("task_tracker", {"command": "view"}, set()),
+        ("save_memory", {"fact": "x"}, set()),
+        ("mcp__sequential-thinking__sequentialthinking", {"thought": "x"}, set()),
         ("submit", None, {"submit"}),
         ("finish", {"message": "x"}, {"submit"}),
         ("attempt_completion", {"result": "x"}, {"submit"}),
@@ -77,3 +82,23 @@ def test_kind_of_tool():
     assert kind_of_tool("Bash") == "shell"
     assert kind_of_tool("functions.shell") == "shell"
     assert kind_of_tool("nothing_known") is None
+
+
+@pytest.mark.parametrize("tool", ["think", "Think", "sequentialthinking", "mcp__thought__think", "scratchpad"])
+def test_think_tools_record_a_thought(tool):
+    assert kind_of_tool(tool) == "think"
+    assert is_think_tool(tool)
+
+
+@pytest.mark.parametrize(
+    "tool", ["TodoWrite", "functions.update_plan", "write_todos", "task_tracker", "save_memory", "ExitPlanMode"]
+)
+def test_plans_are_no_thoughts(tool):
+    assert kind_of_tool(tool) == "plan"
+    assert not is_think_tool(tool)
+
+
+def test_every_name_has_one_kind():
+    names = [name for names in KINDS.values() for name in names.split()]
+    assert len(names) == len(set(names))
+    assert all(name == name.lower() for name in names if "." not in name)

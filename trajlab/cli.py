@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import click
 from trajlab import __version__
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError, UsageError
 
-_EXIT_CODES = "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, 4 infrastructure or interrupted."
+_EXIT_CODES = (
+    "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, "
+    "4 infrastructure or interrupted."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)
@@ -99,7 +103,59 @@ def demo(out: str) -> None:
 
     result = run_audit([samples() / "mini_swe_agent" / "mini-swe-agent-demo", samples() / "verl" / "legacy_run"], out)
     _tell(result)
-    sys.exit(ExitCode.PASSED if result.exit_code <= ExitCode.GATE_FAILED else result.exit_code)
+    sys.exit(result.exit_code)
+
+
+@cli.command()
+@click.argument("description")
+@click.option("-o", "--out", required=True, metavar="DIR", help="Folder to use.")
+@click.option("--scale", default=1.0, show_default=True, help="Share of the prompts of each step; the steps stay.")
+@click.option("--seed", default=0, show_default=True, help="Decides everything that the description leaves open.")
+@click.option("--variant", type=click.Choice(["legacy", "v1"]), default="legacy", show_default=True, help="Trainer.")
+@click.option("--random", "at_random", is_flag=True, help="Draw outcomes, with easy and hard tasks.")
+def simulate(description: str, out: str, scale: float, seed: int, variant: Any, at_random: bool) -> None:
+    """Write a run with known figures, to test alarms on: DESCRIPTION is R1 to R5, r6, r7 or a TOML file."""
+    from trajlab.simulate.run import simulate as write
+
+    run = write(description, Path(out), scale=scale, seed=seed, variant=variant, random=at_random)
+    click.echo(f"{run.name}: {run.trajectories:,} trajectories in {run.folder}")
+    click.echo(f"rollouts  {run.rollouts}\nmetrics   {run.metrics}\nconfig    {run.config}\ntruth     {run.truth}")
+
+
+@cli.command()
+@click.argument("command", metavar="COMMAND")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
+def explain(command: str, as_json: bool) -> None:
+    """Say what a shell command does: its simple commands, their labels and the rule behind each.
+
+    COMMAND is one argument, so quote it; - reads it from standard input. Nothing is executed.
+    """
+    from trajlab.behavior.shell import explain_command
+    from trajlab.report.terminal import explanation, explanation_dict
+
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if command == "-" else command
+    commands = explain_command(text)
+    click.echo(_json(explanation_dict(commands)) if as_json else explanation(commands))
+
+
+@cli.command()
+@click.argument("gold", metavar="GOLD.jsonl")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
+def accuracy(gold: str, as_json: bool) -> None:
+    """Compare command labels with a file of labelled commands: precision, recall, F1, confusions.
+
+    Each line of GOLD.jsonl is an object with `command` and `labels`.
+    """
+    from trajlab.measures.accuracy import accuracy as judge
+    from trajlab.measures.accuracy import read_gold
+    from trajlab.report.terminal import accuracy_text
+
+    found = judge(read_gold(gold))
+    click.echo(_json(found.to_dict()) if as_json else accuracy_text(found))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2)
 
 
 def samples() -> Path:

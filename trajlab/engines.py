@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -49,19 +50,39 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     if jobs <= 1:
         yield from map(function, tasks)
         return
-    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"), initializer=_end_on_interrupt)
     try:
         # Few tasks are handed out at a time, so that an interrupt waits for little.
         queue = iter(tasks)
-        running: set[Future[Result]] = {pool.submit(function, task) for task in islice(queue, jobs + 1)}
+        running = _submit(pool, function, islice(queue, jobs + 1))
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
-                running.update(pool.submit(function, task) for task in islice(queue, 1))
+                running |= _submit(pool, function, islice(queue, 1))
     except BrokenProcessPool as error:
         raise InfrastructureError(
             "ingest", "a worker process was killed (out of memory?)", "", "Run the same command again: it resumes"
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submit(
+    pool: ProcessPoolExecutor, function: Callable[[Task], Result], tasks: Iterable[Task]
+) -> set[Future[Result]]:
+    """Hand out tasks; workers that this starts hold back interrupts until they can end without a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
+        return {pool.submit(function, task) for task in tasks}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return {pool.submit(function, task) for task in tasks}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_on_interrupt() -> None:
+    """Ctrl-C reaches the workers, too: they end at once and in silence, the parent speaks."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

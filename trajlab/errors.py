@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
+from pathlib import Path
 
 
 class ExitCode(IntEnum):
@@ -59,3 +61,14 @@ class InfrastructureError(TrajlabError):
     """Something outside the data failed: a full disk, a killed process, a dead kernel, a time limit."""
 
     exit_code = ExitCode.INFRASTRUCTURE
+
+
+def not_written(folder: Path, error: OSError) -> InfrastructureError:
+    """The error for what the system refused while ``folder`` was written."""
+    if error.errno == errno.ENOSPC:
+        return InfrastructureError(
+            str(folder), "the disk is full", "", "Free space and run the same command again: it resumes"
+        )
+    return InfrastructureError(
+        str(error.filename or folder), error.strerror or str(error), "", "Check the folder's permissions and disk"
+    )

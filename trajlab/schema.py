@@ -175,13 +175,7 @@ TOOL_CALLS = Table(
         _c("command", "str", "shell text", "the tool is no shell"),
         _c("arguments_chars", "int", "length of the arguments", "none logged", "characters"),
         _c("request_digest", "int", "digest of the tool and its arguments", ""),
-        _c(
-            "output_chars",
-            "int",
-            "length of what came back",
-            "nothing came back, or not recorded",
-            "characters",
-        ),
+        _c("output_chars", "int", "length of what came back", "nothing came back, or not recorded", "characters"),
         _c("exit_code", "int", "exit code"),
         _c("is_error", "bool", "the log marks the result as an error"),
         _c("executed", "bool", "got a result"),
@@ -290,13 +284,7 @@ BEHAVIOUR = Table(
         _c("n_think", "int", "think calls", "no think tool offered, or not recorded", "calls"),
         _c("think_run", "int", "longest run of consecutive think calls", "as n_think", "calls"),
         _c("think_most_in_step", "int", "most think calls in one step", "as n_think", "calls"),
-        _c(
-            "n_think_hollow",
-            "int",
-            "think calls under 20 characters or near a former thought",
-            "as n_think",
-            "calls",
-        ),
+        _c("n_think_hollow", "int", "think calls under 20 characters or near a former thought", "as n_think", "calls"),
         _c(
             "think_spam",
             "bool",
@@ -305,12 +293,7 @@ BEHAVIOUR = Table(
         ),
         _c("repeat_run", "int", "longest run of identical calls", "no calls", "calls"),
         _c("stuck", "bool", "three identical calls in a row", "no calls"),
-        _c(
-            "stuck_openhands",
-            "bool",
-            "4 same call and result, or 3 same call and error, or 6 alternating",
-            "no calls",
-        ),
+        _c("stuck_openhands", "bool", "4 same call and result, or 3 same call and error, or 6 alternating", "no calls"),
         _c(
             "text_repetition",
             "bool",

@@ -39,7 +39,7 @@ def orjson_parse(source: str, out: str) -> Callable[[], None]:
 
 def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[], None]:
     import trajlab
-    import trajlab.api  # noqa: F401 - imports are not measured
+    import trajlab.api
     from trajlab.formats import LOGS, log_format
 
     for name in [*LOGS, "chat"]:
@@ -85,36 +85,55 @@ def pandas_loop(source: str, out: str) -> Callable[[], None]:
 
 
 def re_loop(source: str, out: str) -> Callable[[], None]:
-    """The usual notebook over flat rollout text: json and lazy regular expressions."""
+    """The usual notebook over flat rollout text: json and lazy regular expressions, to turns, calls and answers."""
     import re
 
-    import pandas as pd
-
-    turns = re.compile(r"(.*?)(?:\nuser\n(.*?)\nassistant\n|\Z)", re.DOTALL)
+    turn = re.compile(r"(.*?)(?:\nuser\n(.*?)\nassistant\n|\Z)", re.DOTALL)
     think = re.compile(r"<think>(.*?)</think>", re.DOTALL)
     tool_call = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-    answered = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
+    answer = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
+    roles = "system|user|assistant"
+    message = re.compile(rf"^({roles})\n(.*?)(?=^(?:{roles})\n|\Z)", re.DOTALL | re.MULTILINE)
+
+    def calls(text: str) -> list[Any]:
+        found = []
+        for body in tool_call.findall(text):
+            try:
+                found.append(json.loads(body))
+            except ValueError:
+                found.append(None)
+        return found
 
     def work() -> None:
-        rows = []
         for path in files(source):
             with path.open(encoding="utf-8") as file:
                 for line in file:
                     row = json.loads(line)
-                    text = row["output"]
-                    calls = []
-                    for found in tool_call.findall(text):
-                        try:
-                            calls.append(json.loads(found)["name"])
-                        except (ValueError, KeyError):
-                            calls.append(None)
-                    rows.append(
-                        {"step": row["step"], "score": row["score"], "acc": row.get("acc"), "calls": len(calls),
-                         "turns": sum(1 for found in turns.finditer(text) if found.group(1)),
-                         "think": sum(map(len, think.findall(text))), "answers": len(answered.findall(text))}
-                    )  # fmt: skip
-        Path(out).mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(rows).to_parquet(Path(out) / "rows.parquet")
+                    prompt = message.findall(row["input"])
+                    turns = [
+                        {"think": think.findall(said), "calls": calls(said), "answers": answer.findall(back or ""),
+                         "text": think.sub("", tool_call.sub("", said))}
+                        for said, back in turn.findall(row["output"])
+                        if said
+                    ]  # fmt: skip
+                    assert turns and prompt
+
+    return work
+
+
+def flat_read(source: str, out: str) -> Callable[[], None]:
+    """Our reader of the same text: to the same turns, calls and answers."""
+    from trajlab.corpus.plan import claim
+    from trajlab.formats import log_format
+    from trajlab.sources.discover import discover
+    from trajlab.sources.files import Bundle
+
+    bundles = [Bundle("verl", claim(file, None).variant or "", (file,)) for file in discover([source]).files]
+
+    def work() -> None:
+        for bundle in bundles:
+            for _ in log_format("verl").read(bundle):
+                pass
 
     return work
 
@@ -123,6 +142,7 @@ WORK: dict[str, Callable[[str, str], Callable[[], None]]] = {
     "orjson": orjson_parse,
     "pandas": pandas_loop,
     "re": re_loop,
+    "flat_read": flat_read,
     "ingest": lambda source, out: ingest(source, out, texts=False),
     "ingest_texts": lambda source, out: ingest(source, out, texts=True),
     "ingest_two": lambda source, out: ingest(source, out, texts=False, jobs=2),
@@ -183,7 +203,8 @@ def ratios(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     plain = measure("ingest", folder / "swe", repeats)
     texts = measure("ingest_texts", folder / "swe", repeats)
     pandas = measure("pandas", folder / "swe")
-    flat, loop = measure("ingest", folder / "verl", repeats), measure("re", folder / "verl")
+    flat, loop = measure("flat_read", folder / "verl", repeats), measure("re", folder / "verl")
+    flat_ingest = measure("ingest", folder / "verl", repeats)
     small, large = measure("ingest", folder / "small"), measure("ingest", folder / "large", repeats)
     two = measure("ingest_two", folder / "large", repeats)
     document = measure("ingest", folder / "one")
@@ -194,6 +215,7 @@ def ratios(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         "rss_growth_8x": round(large["rss_kb"] / small["rss_kb"], 3),
         "two_process_speedup": round(large["wall"] / two["wall"], 2),
         "flat_text_vs_re_loop": round(loop["cpu"] / flat["cpu"], 2),
+        "flat_text_ingest_vs_re_loop": round(loop["cpu"] / flat_ingest["cpu"], 2),
         "one_document_700mb": round(document["rss_kb"] * 1024 / (arguments.document * 1e6), 3),
         "cpu_seconds": {
             "orjson": round(floor["cpu"], 3), "ingest": round(plain["cpu"], 3), "pandas": round(pandas["cpu"], 3),

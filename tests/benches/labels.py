@@ -40,6 +40,7 @@ def empty_caches() -> None:
         for value in vars(module).values():
             if isinstance(value, _lru_cache_wrapper):
                 value.cache_clear()
+    shell.KNOWN.clear()
 
 
 def seconds(work: Callable[[], None]) -> float:

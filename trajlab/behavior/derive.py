@@ -12,10 +12,11 @@ import msgspec
 from trajlab.behavior.hack_rules import BY_ID as HACK_RULES
 from trajlab.behavior.hack_rules import RULES_VERSION as HACK_RULES_VERSION
 from trajlab.behavior.hacking import Hit, hack_candidates
+from trajlab.behavior.masks import mask_of
 from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
-from trajlab.behavior.shell import analyse, labels_of
+from trajlab.behavior.shell import Row, command_facts
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
@@ -23,8 +24,6 @@ from trajlab.schema import LABELS
 
 RULES_VERSION = f"behaviour-2+{SHELL_RULES}+{HACK_RULES_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
-
-Row = tuple[Any, ...]
 
 
 class Derived(msgspec.Struct):
@@ -35,30 +34,11 @@ class Derived(msgspec.Struct):
     hits: list[Row]
 
 
-@lru_cache(maxsize=1024)
-def mask_of(labels: frozenset[str]) -> int:
-    """Labels as one integer, a bit for each in the order of the codebook."""
-    return sum(1 << position for position, label in enumerate(LABELS) if label in labels)
-
-
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
 _SUITE_MASK = mask_of(frozenset({"test:all", "test:part"}))
 _EDIT_MASK = mask_of(frozenset({"edit"}))
 _EXECUTES_MASK = _TEST_MASK | mask_of(frozenset({"script", "inline"}))
 _EXECUTES_EDITING_MASK = _TEST_MASK | mask_of(frozenset({"script"}))
-
-
-@lru_cache(maxsize=1024)
-def _rule_ids(rules: tuple[tuple[str, str], ...]) -> str:
-    return " ".join([f"{label}={rule}" for label, rule in rules])
-
-
-@lru_cache(maxsize=8192)
-def _shell_facts(text: str) -> tuple[int, tuple[Row, ...]]:
-    """Labels of a shell text, and of each simple command: program, labels, scope, rules."""
-    simple = analyse(text)
-    rows = tuple([(c.program, mask_of(c.labels), c.scope, _rule_ids(c.rules)) for c in simple])
-    return mask_of(labels_of(simple)), rows
 
 
 def is_think_tool(tool: str | None) -> bool:
@@ -121,7 +101,7 @@ def derive(
             if call.executed is False:
                 masks.append(0)
             elif call.command is not None:
-                mask, rows = _shell_facts(call.command)
+                mask, rows = command_facts(call.command)
                 masks.append(mask)
                 for position, row in enumerate(rows):
                     commands.append((number, step_number, position, *row))

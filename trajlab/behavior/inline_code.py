@@ -11,12 +11,14 @@ import re
 import warnings
 
 from trajlab.behavior.inline_tables import (
+    IN_NOT_PLAIN,
     MODULE_TEST_CALLS,
     NOT_PLAIN,
     OTHER_WRITES,
     PYTHON_TEST_TOKENS,
     PYTHON_WRITE_TOKENS,
     SUSPECT,
+    TELLTALES,
     TEMPORARY,
     WRITE_CALLS,
     WRITE_METHODS,
@@ -26,6 +28,16 @@ from trajlab.behavior.scopes import BREADTH, scope_of_run
 
 MAX_PARSED = 200_000
 """Longer inline programs are read by tokens: parsing them would take seconds."""
+
+_STRINGS = re.compile(
+    r"'''(?:[^'\\]++|\\.|'(?!''))*+'''|'(?!'')(?:[^'\\\n]++|\\.)*+'"
+    r'|"""(?:[^"\\]++|\\.|"(?!""))*+"""|"(?!"")(?:[^"\\\n]++|\\.)*+"'
+    r"|\#[^\n]*+|(['\"]).*+",
+    re.DOTALL,
+)
+"""Strings and comments of Python; the group: a string without an end, with all that follows."""
+_CUT_FIELD = re.compile(r"[fF][rR]?['\"](?:[^'\"\n{]*+\{[^}'\"\n]*+\})*+[^'\"\n{]*+\{[^}'\"\n]*+['\"\n]")
+"""An f-string with a quote or the line's end inside its braces: how it is read depends on Python's version."""
 
 _WRITE_MODE = re.compile(r"[rbtU]*[wax+][rbt+]*\Z")
 
@@ -37,10 +49,9 @@ def inspect_python(code: str) -> tuple[bool, str | None, list[str]]:
         Whether it explicitly writes a file of the work tree; the scope of the tests it drives (``None``
         where it drives none); command lines it hands to a shell or a process, as shell text.
     """
-    if _plainly_writes(code):
-        return True, None, []
-    if not SUSPECT.search(code):
-        return False, None, []
+    writes = writes_in_plain_sight(code)
+    if writes is not None:
+        return writes, None, []
     if len(code) <= MAX_PARSED and code.count("(") < 5_000:
         tree = _parsed(code)
         if tree is not None:
@@ -48,25 +59,58 @@ def inspect_python(code: str) -> tuple[bool, str | None, list[str]]:
     return bool(PYTHON_WRITE_TOKENS.search(code)), "all" if PYTHON_TEST_TOKENS.search(code) else None, []
 
 
-def _plainly_writes(code: str) -> bool:
-    """A call of ``.write_text`` in plain sight, and nothing that could make it less or more than an edit.
+def writes_in_plain_sight(code: str) -> bool | None:
+    """Whether inline Python writes a file, where it does nothing else that matters and that shows without parsing.
 
-    Most editing programs are of this kind, and parsing them costs ten times as much.
+    Most programs are of this kind, and parsing them costs ten times as much. ``None``: it does not show.
     """
+    if ".write_text(" in code:
+        return True if _plainly_writes(code) else None
+    if (not code.isascii() or _has_any(code, TELLTALES)) and SUSPECT.search(code):
+        return None
+    return False
+
+
+def _has_any(code: str, words: tuple[str, ...]) -> bool:
+    for word in words:  # noqa: SIM110 - any() takes twice the time
+        if word in code:
+            return True
+    return False
+
+
+def _plainly_writes(code: str) -> bool:
+    """A call of ``.write_text`` in plain sight, and nothing that could make it less or more than an edit."""
+    if _has_any(code, IN_NOT_PLAIN) and _has_any(code, NOT_PLAIN):
+        return _writes_outside_strings(code)
     at = code.find(".write_text(")
-    if at < 0 or any(word in code for word in NOT_PLAIN):
-        return False
     line = code[code.rfind("\n", 0, at) + 1 : at]
-    if "#" in line or line.count("'") % 2 or line.count('"') % 2:
+    if (
+        "#" not in line
+        and line.count("'") % 2 == line.count('"') % 2 == 0
+        and code.count('"""', 0, at) % 2 == code.count("'''", 0, at) % 2 == 0
+    ):
+        return True
+    return _writes_outside_strings(code)
+
+
+def _writes_outside_strings(code: str) -> bool:
+    """The same, with strings and comments taken out; what holds a string without an end does not parse."""
+    if "\r" in code or ("{" in code and _CUT_FIELD.search(code)):
         return False
-    return code.count('"""', 0, at) % 2 == 0 and code.count("'''", 0, at) % 2 == 0
+    if _has_any(code, ("main(", "run(", "run_tests(")) and PYTHON_TEST_TOKENS.search(code):
+        return False
+    pieces = _STRINGS.split(code)
+    if len(pieces) > 1 and pieces[-2]:
+        return True
+    if "/tmp" in code or "/dev/" in code:
+        return False
+    outside = " ".join(pieces[::2])
+    return ".write_text(" in outside and not _has_any(outside, NOT_PLAIN)
 
 
 def _parsed(code: str) -> ast.Module | None:
     try:
-        if "\\" not in code:
-            return ast.parse(code)
-        with warnings.catch_warnings():  # an escape that Python does not know is a warning
+        with warnings.catch_warnings():  # an escape that Python does not know is a warning, and so is ``1if``
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -11,12 +11,24 @@ SUSPECT = re.compile(
 )
 """Inline Python without any of these neither writes files nor drives tests."""
 
+TELLTALES = (
+    "open", "write_", "shutil", "fileinput", "os.", "rename", "replace", "copy", "move", "system", "test", "Test",
+    "nose", "call_command", "execute_from", "subprocess", "popen", "makeSuite", "discover",
+)  # fmt: skip
+"""ASCII code without any of these neither opens, writes, runs nor tests, whatever :data:`SUSPECT` finds."""
+
 NOT_PLAIN = (
     "/tmp", "/dev/", "tempfile", "gettemp", "emporary", "tmp_path", "tmpdir", "BytesIO", "StringIO",
     "devnull", "mkdtemp", "mkstemp", "pytest", "unittest", "nose", "test(", "doctest", "run_tests", "call_command",
     "execute_from", "subprocess", "popen", "os.system", "loadTests", "eval(", "exec(",
 )  # fmt: skip
 """With any of these, a ``.write_text`` may be quoted, aimed at a temporary file, or not be all the code does."""
+
+IN_NOT_PLAIN = (
+    "tmp", "emp", "dev", "IO", "test", "nose", "call_command", "exec", "subprocess", "popen", "os.system", "loadTests",
+    "eval(",
+)  # fmt: skip
+"""Each word of :data:`NOT_PLAIN` holds one of these."""
 
 WRITE_METHODS = frozenset({"write_text", "write_bytes"})
 WRITE_CALLS = frozenset(
@@ -63,6 +75,8 @@ OTHER_WRITES = {
     "lua": re.compile(r"io\.open\([^()\n]{0,200},[ ]*['\"][wa]"),
 }
 
+FILE_TESTS = re.compile(r"(?:testthat::|tinytest::run_)test_file\(")
+"""Calls of R's frameworks that name one file."""
 OTHER_TESTS = {
     "julia": re.compile(r"Pkg\.test\("),
     "Rscript": re.compile(r"(?:devtools::test|testthat::test_\w+|tinytest::\w+)\("),

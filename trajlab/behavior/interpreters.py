@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from trajlab.behavior.inline_code import inspect_python, writes_files
-from trajlab.behavior.inline_tables import OTHER_TESTS
+from trajlab.behavior.inline_tables import FILE_TESTS, OTHER_TESTS
 from trajlab.behavior.rules import (
     CONSTANT,
     INLINE_MODULES,
@@ -235,8 +235,9 @@ def inline_code(name: str, code: str, context: Context) -> Verdict:
         pairs.append(("edit", f"inline/{name} writes a file"))
     tests = OTHER_TESTS.get(name)
     if tests and tests.search(code):
-        pairs.append(("test:all", f"inline/{name} drives tests"))
-        return several(pairs, "all")
+        scope = "file" if FILE_TESTS.search(code) else "all"
+        pairs.append((f"test:{scope}", f"inline/{name} drives tests"))
+        return several(pairs, scope)
     return several(pairs)
 
 

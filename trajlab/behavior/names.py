@@ -11,6 +11,7 @@ from trajlab.behavior.rules import (
     CONSTANT,
     FLAG_LABELS,
     INTERPRETERS,
+    NAMED_WHEREVER,
     PYTHON_NAME,
     RUNNER_FILES,
     SHELLS,
@@ -40,9 +41,8 @@ def program_of(word: str) -> tuple[str, bool]:
             "./bin/",
         )
         runner = base in RUNNER_FILES or f"{folder.rstrip('/').rpartition('/')[2]}/{base}" in RUNNER_FILES
-        if (
-            in_environment or base in LOCAL_TOOLS or name in TEST_PROGRAMS or name == "python"
-        ) and not runner:
+        known = name == "python" or name in TEST_PROGRAMS or base in LOCAL_TOOLS or name in NAMED_WHEREVER
+        if (in_environment or known) and not runner:
             return name, False
     return base, True
 

@@ -273,3 +273,26 @@ ALIASES = {
     "django-admin.py": "django-admin",
     "printenv": "env",
 }
+
+REPAIR_FLAGS = "--fix --write --apply --autocorrect --auto-correct --in-place"
+"""Handed to a package's own check (``npm run lint -- --fix``), they make it rewrite."""
+
+NAMED_WHEREVER = (
+    "gcc g++ cc c++ clang clang++ rustc javac kotlinc scalac ghc nvcc nasm yasm ponyc tcc gfortran cython swig "
+    "protoc mypy dmypy pyright basedpyright pytype flake8 pylint pyflakes pycodestyle pydocstyle pylama bandit "
+    "vulture codespell yamllint semgrep tabnanny pyroma shellcheck hadolint cppcheck clang-tidy cpplint "
+    "golangci-lint staticcheck eslint tslint jshint stylelint htmlhint reek phpstan psalm phpcs detekt hlint "
+    "black isort yapf autopep8 ruff biome prettier rustfmt clang-format rubocop"
+)
+"""Compilers, linters and formatters: what they do, their name says also where they are the program under study.
+
+``./build/ponyc t.pony`` compiles and ``./target/debug/ruff check`` checks, as the installed ones would.
+"""
+
+RUNS_NO_ARGUMENT = (
+    "cd pushd popd export unset alias unalias set shopt man info help hash apropos whatis kill pkill killall pgrep "
+    "pidof "
+    "ps jobs fg bg wait sleep echo printf read test [ true false ulimit umask id whoami groups hostname uname date "
+    "declare local typeset readonly return exit break continue shift dirs pwd"
+)
+"""Unknown to the other tables, and no wrappers: what stands behind them is never run (``cd pytest``)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from trajlab.behavior.program_rules import MARKERS
 from trajlab.behavior.rules import (
@@ -11,6 +12,7 @@ from trajlab.behavior.rules import (
     FLAG_LABELS,
     FRAMEWORKS,
     MAVEN_TEST_GOALS,
+    REPAIR_FLAGS,
     TARGET_VALUE_FLAGS,
     TARGET_WORDS,
     TEST_PROGRAMS,
@@ -205,6 +207,8 @@ def _package_script(name: str, command: str, rest: list[str]) -> Outcome:
         return framework_run(TEST_PROGRAMS[command], rest)
     if command in FLAG_LABELS and PACKAGE_MANAGERS[name] == "yarn":
         return Rewrite([command, *rest], name)
+    if label == "static" and REPAIR_FLAGS.intersection(rest):
+        return verdict("edit", f"target/{name} {command} repairs")
     return _scoped([(label, f"target/{name} {command}")], rest)
 
 
@@ -302,6 +306,27 @@ def trap(arguments: Sequence[str], context: Context) -> Outcome:
     return Nested(list(arguments[:1]), "trap") if len(arguments) > 1 else other("program/trap")
 
 
+def git(arguments: Sequence[str], context: Context) -> Outcome:
+    """Judge git by its subcommand; ``bisect run``, ``submodule foreach`` and ``rebase -x`` run commands."""
+    words = ["git", *arguments]
+    place = subcommand_place("git", words)
+    command, rest = " ".join(words[place : place + 1]), words[place + 1 :]
+    inner: list[list[str]] = []
+    if command == "bisect" and rest[:1] == ["run"]:
+        command, inner = "bisect run", [rest[1:]]
+    elif command == "submodule" and "foreach" in rest:
+        text = [word for word in rest[rest.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
+        command, inner = "submodule foreach", [["sh", "-c", " ".join(text)]]
+    elif command == "rebase":
+        texts = [after for word, after in pairwise(rest) if word in ("-x", "--exec")]
+        texts += [word.partition("=")[2] for word in rest if word.startswith("--exec=")]
+        command, inner = "rebase --exec" if texts else command, [["sh", "-c", text] for text in texts]
+    if not inner:
+        return subcommand("git", words)
+    judged = verdict("vcs", f"subcommand/git {command}")
+    return Inner(inner, f"git {command}", judged, adds_operands=False)
+
+
 HANDLERS: dict[str, Callable[[Sequence[str], Context], Outcome]] = {
     "sed": sed,
     "awk": awk,
@@ -322,6 +347,7 @@ HANDLERS: dict[str, Callable[[Sequence[str], Context], Outcome]] = {
     "[": bracket,
     "[[": bracket,
     "docker": docker,
+    "git": git,
     "trap": trap,
 }
 

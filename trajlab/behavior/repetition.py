@@ -21,9 +21,9 @@ TAIL_CHARACTERS = 10_000
 SHORTEST_TAIL = 1_000
 REPETITIVE = 10.0
 """Compression ratio of the last 10,000 characters above which text is repetitive."""
-_SURELY_VARIED = 5.0
+_SURELY_VARIED = 3.0
 
-_zstd = zstandard.ZstdCompressor(level=-1)
+_zstd = zstandard.ZstdCompressor(level=-5)
 
 
 class Repetition(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def is_repetitive(tail: str) -> bool | None:
     if len(tail) < SHORTEST_TAIL:
         return None
     data = tail.encode("utf-8", "replace")
-    # zstd is far quicker than zlib and finds longer repeats: what it cannot shrink fivefold, zlib cannot tenfold.
+    # zstd is far quicker than zlib and finds longer repeats: what it cannot shrink threefold, zlib cannot tenfold.
     if len(data) / len(_zstd.compress(data)) < _SURELY_VARIED:
         return False
     return len(data) / len(zlib.compress(data)) > REPETITIVE

@@ -7,23 +7,42 @@ not what its text mentions. Nothing is executed, any text is accepted, and the t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from trajlab.behavior.classify import classify
 from trajlab.behavior.lexer import Lexer
+from trajlab.behavior.masks import labels_in, mask_of
 from trajlab.behavior.pipelines import group_redirected, redirected, settle
 from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
 from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
+from trajlab.behavior.shapes import Shape, holds, shape_of
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
-__all__ = ["RULES_VERSION", "SimpleCommand", "analyse", "explain_command", "label_command", "labels_of"]
+__all__ = [
+    "RULES_VERSION",
+    "SimpleCommand",
+    "analyse",
+    "command_facts",
+    "explain_command",
+    "label_command",
+    "labels_of",
+]
 
 CACHED_COMMANDS = 4096
 MAX_CACHED_LENGTH = 20_000
+MAX_SHAPES = 8192
 MAX_EXPANDED = 65_536
 OTHER = frozenset({"other"})
+
+Row = tuple[Any, ...]
+Facts = tuple[int, tuple[Row, ...]]
+
+KNOWN: dict[Shape, Facts] = {}
+"""Facts of the shapes met so far: a cache, emptied when it is full."""
 
 _EDIT_VERB = re.compile(r"[ \t\r\n]*edit(?:[ \t]+[0-9]+:[0-9]+[^\n'\"]*+|[ \t]*+)\n")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*+)\}|([A-Za-z_][A-Za-z0-9_]*+))")
@@ -38,10 +57,47 @@ def label_command(text: str) -> frozenset[str]:
     Returns:
         Labels of the codebook; never empty (``other`` where nothing else fits).
     """
-    return labels_of(analyse(text))
+    return labels_in(command_facts(text)[0])
 
 
-def labels_of(commands: tuple[SimpleCommand, ...]) -> frozenset[str]:
+def command_facts(text: str) -> Facts:
+    """Return what the tables keep of a shell text (cached).
+
+    Returns:
+        Its labels as one integer (see :func:`trajlab.behavior.masks.mask_of`), and for each simple command its
+        program, labels, scope and rules. The same as :func:`analyse` tells, in a fraction of the time where the
+        text is of a known shape.
+    """
+    return _facts(text) if len(text) <= MAX_CACHED_LENGTH else facts_of(_analyse(text, 0))
+
+
+@lru_cache(maxsize=2 * CACHED_COMMANDS)
+def _facts(text: str) -> Facts:
+    shape = shape_of(text)
+    if shape is None:
+        return facts_of(_analyse(text, 0))
+    known = KNOWN.get(shape)
+    if known is None:
+        known = facts_of(_analyse(text, 0))
+        if holds(shape):
+            if len(KNOWN) >= MAX_SHAPES:
+                KNOWN.clear()
+            KNOWN[shape] = known
+    return known
+
+
+def facts_of(commands: Sequence[SimpleCommand]) -> Facts:
+    """Facts of simple commands."""
+    rows = tuple([_row(command.program, command.labels, command.scope, command.rules) for command in commands])
+    return mask_of(labels_of(commands)), rows
+
+
+@lru_cache(maxsize=CACHED_COMMANDS)
+def _row(program: str, labels: frozenset[str], scope: str | None, rules: tuple[tuple[str, str], ...]) -> Row:
+    return program, mask_of(labels), scope, " ".join([f"{label}={rule}" for label, rule in rules])
+
+
+def labels_of(commands: Sequence[SimpleCommand]) -> frozenset[str]:
     """Return the union of the commands' labels, ``other`` only when it stands alone."""
     if len(commands) == 1:
         return commands[0].labels or OTHER

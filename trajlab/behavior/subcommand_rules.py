@@ -30,7 +30,7 @@ SUBCOMMANDS = {
         "init": "other",
         "config": "other",
         "search": "other",
-        "shell": "other",
+        "shell": "other", "shell.bash": "other",
     },
     "poetry": {
         "": "install",

@@ -10,7 +10,7 @@ from trajlab.records import Step, ToolCall
 
 HOLLOW_CHARACTERS = 20
 """A thought with fewer normalised characters says nothing."""
-NEAR_REPEAT = 0.9
+NEAR_REPEAT = 0.8
 """Share of words in common from which a thought repeats an earlier one."""
 SPAM_RUN = 3
 SPAM_FRACTION = 0.5

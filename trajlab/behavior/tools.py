@@ -43,18 +43,18 @@ KINDS = {
         "replace_in_file apply_patch "
         "str_replace create_file insert_content apply_diff search_replace search_and_replace undo_edit "
         "append_file "
-        "replace_file_content multi_replace_file_content write_to_file edit_notebook edit_block patch "
+        "replace_file_content multi_replace_file_content edit_notebook edit_block patch "
         "str_replace_based_edit"
     ),
     "fileop": "delete_file move_file create_directory rename_file copy_file remove_file",
     "editor": (
         "str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit"
     ),
-    "think": (
-        "think task_tracker todowrite todoread todo_write update_plan write_todos plan_mode_respond "
-        "focus_chain exitplanmode "
-        "enterplanmode taskcreate taskupdate tasklist taskget save_memory sequentialthinking thinking "
-        "plan scratchpad update_todo_list"
+    "think": "think thinking think_tool thought sequentialthinking sequential_thinking scratchpad",
+    "plan": (
+        "plan update_plan todo todowrite todoread todo_write write_todos update_todo_list manage_todo_list "
+        "task_tracker focus_chain taskcreate taskupdate tasklist taskget plan_mode_respond enterplanmode "
+        "exitplanmode save_memory"
     ),
     "submit": (
         "submit finish exit_forfeit attempt_completion mark_task_complete complete_task task_complete "
@@ -70,7 +70,10 @@ KINDS = {
         "ask_user request_condensation"
     ),
 }
-"""Kind of tool to the names the scaffolds give it."""
+"""Kind of tool to the names the scaffolds give it.
+
+``think`` only records a thought; ``plan`` keeps a list, a plan or a memory, which later turns read.
+"""
 
 KIND_OF_TOOL = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
@@ -115,6 +118,8 @@ LABELS = {
     "submit": "submit",
     "python": "inline",
 }
+NOTHING_DONE = frozenset({"think", "plan"})
+"""Kinds that the codebook has no label for: nothing is executed, shown or changed."""
 NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
 
@@ -195,7 +200,7 @@ def labels_of_tool(
     if kind == "shell":
         text = shell_text(tool, arguments)
         return label_command(text) if text is not None else OTHER
-    if kind == "think":
+    if kind in NOTHING_DONE:
         return NO_LABELS
     if kind == "editor":
         command = arguments.get("command") if isinstance(arguments, Mapping) else None

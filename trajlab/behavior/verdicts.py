@@ -67,14 +67,17 @@ class Nested:
 
 
 class Inner:
-    """The command runs other commands, given as words (``find -exec``)."""
+    """The command runs other commands, given as words (``find -exec``), with operands it adds or as they are."""
 
-    __slots__ = ("commands", "verdict", "wrapper")
+    __slots__ = ("adds_operands", "commands", "verdict", "wrapper")
 
-    def __init__(self, commands: list[list[str]], wrapper: str, verdict: Verdict) -> None:
+    def __init__(
+        self, commands: list[list[str]], wrapper: str, verdict: Verdict, *, adds_operands: bool = True
+    ) -> None:
         self.commands = commands
         self.wrapper = wrapper
         self.verdict = verdict
+        self.adds_operands = adds_operands
 
 
 Outcome = Verdict | Rewrite | Nested | Inner

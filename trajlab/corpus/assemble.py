@@ -13,6 +13,7 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
+from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, SUMMARY, UnitSummary
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.rows import digest
@@ -22,6 +23,8 @@ from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
+SAME_TASKS = 0.5
+"""Share of a step's tasks that a dump must share with a later one to be replaced by it."""
 
 
 def assembly_key(manifest: Manifest) -> str:
@@ -71,7 +74,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
 
 def _write(folder: Path, name: str, frame: pl.DataFrame) -> None:
     aside = folder / f".wip-{name}.parquet"
-    frame.write_parquet(aside, compression="zstd", statistics=False)
+    write_frame(frame, aside)
     aside.replace(folder / f"{name}.parquet")
 
 
@@ -145,7 +148,7 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
     """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
 
     Evaluation harnesses write beside the trajectories or into a tree of their own, so a verdict from elsewhere below
-    the root counts where its run is the same, or the root's only one, and this is the only attempt at the task.
+    the root counts where this is the only attempt at the task, in its run or at all.
     """
     columns = [
         "root", "folder", "instance_id", "resolved",
@@ -153,10 +156,7 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
     ]  # fmt: skip
     known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
     folder = pl.col("source").str.replace(r"/?[^/]*$", "")
-    here = trajectories.select(
-        "trajectory_id", "run", "root", "task_id", "source",
-        here=folder, runs=pl.col("run").n_unique().over("root"),
-    )  # fmt: skip
+    here = trajectories.select("trajectory_id", "run", "root", "task_id", "source", here=folder)
     alone = here.join(
         known.filter(pl.col("instance_id").is_null()), left_on=["root", "here"], right_on=["root", "folder"]
     ).with_columns(depth=pl.lit(1_000_000))
@@ -168,9 +168,10 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         | pl.col("here").str.starts_with(pl.col("folder") + "/")
     )
     # A report in another folder does not say which of several attempts it judged.
-    alone_at_task = pl.col("trajectory_id").n_unique().over("root", "run", "task_id") == 1
-    same_run = (pl.col("verdict_run") == pl.col("run")) | (pl.col("runs") == 1)
-    agreed = same_run & alone_at_task & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
+    attempts = pl.col("trajectory_id").n_unique()
+    in_run = (pl.col("verdict_run") == pl.col("run")) & (attempts.over("root", "run", "task_id") == 1)
+    only = in_run | (attempts.over("root", "task_id") == 1)
+    agreed = only & (pl.col("resolved").n_unique().over("trajectory_id") == 1)
     by_task = by_task.with_columns(
         depth=pl.when(below).then(pl.col("folder").str.len_chars().cast(pl.Int32)).otherwise(pl.lit(-1))
     ).filter(below | agreed)
@@ -203,7 +204,13 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
     rerun = latest.filter(pl.col("dumps") > 1).rename({"source": "last_source", "root": "last_root"}).drop("dumps")
     joined = joined.join(rerun, on=key, how="left", nulls_equal=True, maintain_order="left")
     again = (pl.col("last_source") != pl.col("source")) | (pl.col("last_root") != pl.col("root"))
-    return joined.with_columns(superseded=again.fill_null(value=False))
+    joined = joined.with_columns(again=again.fill_null(value=False))
+    # A step run again has the tasks of the first time; dumps that only share a name for run and step do not.
+    last = joined.join(rerun, left_on=[*key, "source", "root"], right_on=[*key, "last_source", "last_root"], how="semi")
+    known = last.select(*key, "task_id", same_task=pl.lit(value=True)).unique()
+    joined = joined.join(known, on=[*key, "task_id"], how="left", nulls_equal=True, maintain_order="left")
+    same = pl.col("same_task").fill_null(value=False).mean().over(*key, "root", "source") >= SAME_TASKS
+    return joined.with_columns(superseded=pl.col("again") & same)
 
 
 def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locke
 from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
 from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
 from trajlab.engines import Engine, choose_jobs, map_units
-from trajlab.errors import InfrastructureError, UsageError
+from trajlab.errors import UsageError, not_written
 from trajlab.progress import progress
 from trajlab.records import Problem
 from trajlab.sources.discover import discover
@@ -52,24 +51,14 @@ def ingest_into(
         UsageError: Nothing to read.
         InfrastructureError: A full disk, a killed worker, a corpus in use.
     """
+    files, problems = _find(sources, leave_out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            files, problems = _find(sources, leave_out)
             options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes())
             return _ingest(folder, files, problems, options)
     except OSError as error:
-        raise _infrastructure(folder, error) from error
-
-
-def _infrastructure(folder: Path, error: OSError) -> InfrastructureError:
-    if error.errno == errno.ENOSPC:
-        return InfrastructureError(
-            str(folder), "the disk is full", "", "Free space and run the same command again: it resumes"
-        )
-    return InfrastructureError(
-        str(error.filename or folder), error.strerror or str(error), "", "Check the folder's permissions and disk"
-    )
+        raise not_written(folder, error) from error
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -87,8 +76,11 @@ def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[S
     found = discover(sources)
     own = None if leave_out is None else leave_out.resolve()
     files = [file for file in found.files if own is None or not Path(file.path).resolve().is_relative_to(own)]
-    if not files and not found.problems:
-        raise UsageError(", ".join(map(str, sources)), "no files", "a folder with logs", "Check the path")
+    if not files:
+        place = ", ".join(map(str, sources))
+        if found.problems:
+            raise UsageError(place, found.problems[0][1].message, "", "Check the path and its permissions")
+        raise UsageError(place, "no files", "a folder with logs", "Check the path")
     named = [file for file in files if _is_text(file.path)]
     odd = [
         (file.relpath, Problem("file_name", "the name is no valid UTF-8; rename the file to have it read"))

@@ -11,6 +11,7 @@ import xxhash
 
 from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
+from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.rows import PartRows, Place
 from trajlab.formats import log_format
 from trajlab.records import Problem, Trajectory
@@ -78,9 +79,7 @@ class _Writer:
         if frame is None:
             return
         number = self._files[rows.name] = self._files.get(rows.name, 0) + 1
-        frame.write_parquet(
-            self._folder / f"{rows.name}.{number}.parquet", compression="zstd", compression_level=1, statistics=False
-        )
+        write_frame(frame, self._folder / f"{rows.name}.{number}.parquet", level=1)
 
 
 def slice_digest(unit: Unit) -> str | None:

@@ -46,7 +46,7 @@ class NativeCall(msgspec.Struct):
 
 
 class Block(msgspec.Struct):
-    """One content part: text, thinking, tool_use, tool_result, input_text …"""
+    """One content part: text, thinking, tool_use, tool_result, input_text and the like."""
 
     type: str | None = None
     text: str | None = None

@@ -13,9 +13,9 @@ from trajlab.behavior.termination import classify_generic
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import AGENT_ROLES, TOOL_ROLES, ChatMessage, Conversation, plain_text
 from trajlab.records import Problem, Trajectory
+from trajlab.sources.elements import elements
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.elements import elements
 from trajlab.sources.reading import document, lines, parquet_rows
 from trajlab.sources.safe_json import loads, to_bool, to_float, to_int
 from trajlab.sources.streams import Line
@@ -104,7 +104,7 @@ def recognise(probe: Probe) -> str | None:
     """The spelling of the first record's messages; asked only where no other format claims the source."""
     if probe.shape == "list" and probe.records and _is_message(probe.records[0]):
         return _spelling(probe.records)
-    if probe.shape == "lines" and probe.records and _is_message(probe.records[0]):
+    if probe.shape == "lines" and probe.records and all(map(_is_message, probe.records)):
         return _spelling(probe.records)
     if probe.shape == "parquet" and not set(_LISTS) & set(probe.columns):
         return None

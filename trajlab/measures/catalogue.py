@@ -34,6 +34,11 @@ class Measure(msgspec.Struct, frozen=True):
     bounded: bool = False
     """A ratio whose parts count among the whole, so that it lies between 0 and 1."""
 
+    @property
+    def label(self) -> str:
+        """Title and unit, as a table names it."""
+        return f"{self.title} ({self.unit})" if self.unit and self.unit not in self.title else self.title
+
 
 def _col(name: str) -> Callable[[], pl.Expr]:
     return lambda: pl.col(name)

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.frame import Trajectories, column
 from trajlab.stats import Estimate, mean, not_observed, proportion, ratio
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -33,9 +36,16 @@ def estimate(frame: pl.DataFrame, measure: Measure, *, include_errors: bool = Fa
     if measure.kind == "share":
         return proportion(values, clusters)
     if measure.kind == "mean":
-        return mean(values, clusters)
+        return _not_negative(mean(values, clusters), values)
     below = column(frame, measure.over()) if measure.over is not None else np.ones(len(values))
-    return ratio(values, below, clusters, bounded=measure.bounded)
+    return _not_negative(ratio(values, below, clusters, bounded=measure.bounded), values)
+
+
+def _not_negative(estimate: Estimate, values: FloatArray) -> Estimate:
+    """What is never negative (counts, tokens) has no interval below zero."""
+    if estimate.low is None or estimate.low >= 0 or np.nanmin(values) < 0:
+        return estimate
+    return msgspec.structs.replace(estimate, low=0.0)
 
 
 def measure_all(trajectories: Trajectories, measures: Iterable[Measure] = MEASURES) -> list[Measured]:

@@ -103,7 +103,19 @@ def epoch_of(population: Population, first_step: int | None, last_step: int | No
     return logged
 
 
+def check_by(by: str) -> None:
+    """Refuse what names no way to divide a run.
+
+    Raises:
+        UsageError: Naming those there are.
+    """
+    size = by.removeprefix("steps:")
+    if by not in ("epoch", "quarter") and not (by != size and size.isascii() and size.isdigit() and int(size) > 0):
+        raise UsageError("by", repr(by), "epoch, quarter or steps:N", "For example --by steps:20")
+
+
 def _period(frame: pl.DataFrame, population: Population) -> list[pl.Expr]:
+    check_by(population.by)
     steps = frame["train_step"].drop_nulls()
     first, last = (int(steps.min()), int(steps.max())) if len(steps) else (None, None)  # type: ignore[arg-type]
     step = pl.col("train_step")
@@ -116,12 +128,10 @@ def _period(frame: pl.DataFrame, population: Population) -> list[pl.Expr]:
         span = last - first + 1
         order = pl.min_horizontal((step - first) * 4 // span, pl.lit(3))
         name = pl.format("quarter {}", order + 1)
-    elif population.by.startswith("steps:") and population.by[6:].isdigit() and int(population.by[6:]) > 0:
+    else:
         size = int(population.by[6:])
         order = (step - first) // size
         name = pl.format("steps {} to {}", first + order * size, first + order * size + size - 1)
-    else:
-        raise UsageError("by", repr(population.by), "epoch, quarter or steps:N", "For example --by steps:20")
     return [order.alias("period_order"), pl.when(order.is_not_null()).then(name).alias("period")]
 
 

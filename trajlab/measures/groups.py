@@ -21,7 +21,7 @@ class Groups(msgspec.Struct):
     """Groups of one attempt, which say nothing about contrast."""
     sizes: dict[int, int]
     shares: dict[str, Estimate]
-    """all_correct, all_wrong, mixed (of groups with verdicts); zero_reward_std, too_easy, too_hard (of scored groups)."""
+    """Of groups with verdicts: all_correct, all_wrong, mixed, too_easy, too_hard; of scored ones: zero_reward_std."""
 
 
 class PassRates(msgspec.Struct):
@@ -76,7 +76,7 @@ def _share(groups: pl.DataFrame, condition: pl.Expr, total: int) -> Estimate:
 
 
 def pass_rates(trajectories: Trajectories) -> PassRates | None:
-    """pass@k and pass^k for k = 1, 2, 4, 8 … up to the most attempts; ``None`` where no task has two judged attempts."""
+    """pass@k and pass^k for k = 1, 2, 4, 8 … and the most attempts; ``None`` where no task has two judged ones."""
     judged = trajectories.frame.filter(pl.col("correct").is_not_null() & pl.col("task_id").is_not_null())
     tasks = judged.group_by("task_id", maintain_order=True).agg(pl.len().alias("n"), pl.col("correct").sum().alias("c"))
     most = tasks["n"].max() if tasks.height else None

@@ -12,7 +12,7 @@ from trajlab.stats import Estimate, difference, proportion
 ANSWER_AND_TOOL = ("answer_and_tool", "only_answer", "only_tool", "neither")
 REWARD_AND_OUTCOME = ("aligned", "hacking_candidate", "false_negative", "ordinary_failure")
 
-# Names under which reward functions log the two components (verl examples, TRL, our simulator); the caller may name others.
+# Names under which reward functions log the two components; the caller may name others.
 _ANSWER_NAMES = (
     "answer_reward",
     "answer",

@@ -11,6 +11,7 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import ExitCode, UsageError
+from trajlab.measures.frame import check_by
 from trajlab.progress import progress
 from trajlab.report.index import rebuild_index
 from trajlab.report.parameters import coerce, read_parameters
@@ -110,6 +111,7 @@ def check_parameters(parameters: dict[str, object]) -> None:
     notebook = nbformat.reads(find_notebook(NOTEBOOK).read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
     known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
     coerce(known, parameters)
+    check_by(str(parameters.get("by", "epoch")))
 
 
 def _corpus(sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None) -> Corpus:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trajlab import __version__
 from trajlab.report.result import write_atomically
 
 RECORD_FILE = "run.json"
@@ -86,10 +87,10 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages a result may depend on; only those installed."""
-    found = {"python": platform.python_version(), "platform": sys.platform}
+    found = {"python": platform.python_version(), "platform": sys.platform, "trajlab": __version__}
     for package in _PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            continue  # trajlab itself has no metadata in a source checkout
+            continue
     return found

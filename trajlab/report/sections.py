@@ -15,7 +15,7 @@ from trajlab.report.tables import Column, badge, callout, details, estimate_tabl
 from trajlab.report.text import Html, escape, join
 from trajlab.schema import LABELS, label_column
 
-_VALUE = [Column("measure", "measure"), Column("value", "value")]
+_GATE_COLOURS = {"passed": "ok", "failed": "alarm", "inconclusive": "unobserved"}
 _HEADLINES = (
     "correct_rate", "mean_reward", "mean_steps", "tool_use_rate", "invalid_rate", "any_test_rate", "suite_run_rate",
     "inline_rate", "think_fraction", "stuck_rate",
@@ -50,8 +50,9 @@ def conclusion(audit: EpochAudit) -> Html:
 
 
 def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
-    rows = [{"measure": BY_NAME[name].title, "value": audit.estimate(name)} for name in names]
-    return estimate_table(rows, _VALUE, caption=caption)
+    rows = [{"measure": BY_NAME[name].label, "value": audit.estimate(name)} for name in names]
+    shares = any(BY_NAME[name].kind == "share" or BY_NAME[name].bounded for name in names)
+    return estimate_table(rows, [Column("measure", "measure"), Column("value", "value", bar=shares)], caption=caption)
 
 
 def _section(audit: EpochAudit, section: str, what: str) -> Html:
@@ -85,8 +86,7 @@ def provenance(audit: EpochAudit) -> Html:
     gates = [
         {
             "gate": gate.name,
-            "verdict": badge({"passed": "ok", "failed": "alarm", "inconclusive": "unobserved"}.get(gate.status, gate.status),
-                             gate.status.replace("_", " ")),
+            "verdict": badge(_GATE_COLOURS.get(gate.status, gate.status), gate.status.replace("_", " ")),
             "what was found": gate.message,
         }
         for gate in audit.gates

@@ -186,6 +186,9 @@ def _scale(rows: Rows, column: Column) -> tuple[float, float] | None:
     if not column.bar or not known:
         return None
     ends = [end for cell in known for end in (cell.value, cell.low, cell.high) if end is not None]
+    shares = [is_share(cell, column.unit) for cell in known]
+    if any(shares) and not all(shares):
+        return 0.0, 1.0  # rows of several units: only shares are drawn, each between 0 and 100 %
     low, high = min(0.0, *ends), max(0.0, *ends)
     if low == 0 and high <= 1 and all(is_share(cell, column.unit) for cell in known):
         return 0.0, 1.0
@@ -225,7 +228,8 @@ def estimate_cell(
         missing = getattr(estimate, "missing", 0)
         of = f"in any of {number(missing)}" if missing else ""
         return Html(f'<span class="null">not observed</span><small>{of}</small>')
-    drawn = _whisker(estimate, scale) if scale else ""
+    fits = scale is not None and (share or scale != (0.0, 1.0))
+    drawn = _whisker(estimate, scale) if scale is not None and fits else ""
     text = f"<b>{escape(number(estimate.value, share))}</b>{drawn}<small>{escape(' · '.join(small))}</small>"
     return Html(f"<span{_title(estimate.method)}>{text}</span>")
 

@@ -222,7 +222,7 @@ class Probe:
             if value is not None:
                 yield value
 
-    def _loaded(self, data: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    def _loaded(self, data: bytes) -> Any:
         try:
             return loads(data).value
         except ValueError as error:

@@ -189,7 +189,7 @@ def parquet_rows(bundle: Bundle, problems: list[Problem]) -> Iterator[dict[str, 
         problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
 
 
-def _batch_rows(batch: Any, first: int, problems: list[Problem]) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+def _batch_rows(batch: Any, first: int, problems: list[Problem]) -> Iterator[dict[str, Any]]:
     try:
         rows = batch.to_pylist()
     except (ValueError, OverflowError):
@@ -198,7 +198,7 @@ def _batch_rows(batch: Any, first: int, problems: list[Problem]) -> Iterator[dic
         yield {name: _without_padding(value) for name, value in row.items()}
 
 
-def _single_row(batch: Any, index: int, number: int, problems: list[Problem]) -> dict[str, Any]:  # noqa: ANN401
+def _single_row(batch: Any, index: int, number: int, problems: list[Problem]) -> dict[str, Any]:
     try:
         row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
     except (ValueError, OverflowError) as error:
@@ -207,7 +207,7 @@ def _single_row(batch: Any, index: int, number: int, problems: list[Problem]) ->
     return row
 
 
-def _without_padding(value: Any) -> Any:  # noqa: ANN401 - any Arrow value
+def _without_padding(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_padding(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list) and value and isinstance(value[0], (dict, list)):

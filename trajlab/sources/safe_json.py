@@ -66,7 +66,7 @@ def _repaired(data: bytes) -> Loaded:
     return Loaded(value, tuple(sorted(fixes)))
 
 
-def _decode_lenient(text: str, fixes: set[str]) -> Any:  # noqa: ANN401 - any JSON value
+def _decode_lenient(text: str, fixes: set[str]) -> Any:
     try:
         value = _decode(text, fixes, strict=False)
     except json.JSONDecodeError as first_error:
@@ -86,7 +86,7 @@ def _malformed(error: json.JSONDecodeError) -> ValueError:
     return ValueError(f"JSON is malformed: {error.msg} (character {error.pos})")
 
 
-def _decode(text: str, fixes: set[str], *, strict: bool) -> Any:  # noqa: ANN401 - any JSON value
+def _decode(text: str, fixes: set[str], *, strict: bool) -> Any:
     def parse_float(literal: str) -> float:
         number = float(literal)
         if not math.isfinite(number):

@@ -102,7 +102,7 @@ def krippendorff_alpha(
 
 def _estimate(
     cells: FloatArray,
-    statistic: Any,  # noqa: ANN401
+    statistic: Any,
     numerator: float | None,
     denominator: float,
     missing: int,

@@ -101,6 +101,7 @@ _ERRORS = (
     "Traceback (most recent call last)",
 )
 """How outputs that are errors begin (TRL, verl and its forks, Python)."""
+_UNKNOWN_WORDS = ("unknown function", "unknown tool", "no such tool", "no tool named", "tool does not exist")
 _SUSPECT = (*_ERRORS, "Tool ")
 
 
@@ -126,9 +127,12 @@ def answer(call: ToolCall, output: str) -> None:
 
 
 def _unknown_tool(tool: str, output: str) -> bool:
-    """TRL: ``Tool X not found``; verl looks the name up in a dict, so its error is the bare name."""
+    """TRL: ``Tool X not found``; verl looks the name up in a dict, so its error is the bare name; others say it."""
     bare_key = f"Error when executing tool: '{tool}'"
-    return f"Tool {tool} not found" in output or output.rstrip().endswith(bare_key)
+    if f"Tool {tool} not found" in output or output.rstrip().endswith(bare_key):
+        return True
+    said = output.lower()
+    return tool.lower() in said and any(words in said for words in _UNKNOWN_WORDS)
 
 
 def attach(step: Step, outputs: list[str], names: Sequence[str | None] = (), first: int = 0) -> None:

@@ -34,7 +34,7 @@ decode_json_call = msgspec.json.Decoder(JsonCall).decode
 _json_value = msgspec.json.Decoder().decode
 
 
-def decode_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+def decode_json(text: str) -> Any:
     """A JSON value, as ``json.loads`` reads it (so ``NaN`` too); faster where the text is strict JSON.
 
     Raises:
@@ -49,7 +49,7 @@ def decode_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
             raise ValueError("JSON is nested too deeply") from None
 
 
-def _without_surrogates(value: Any, text: str) -> Any:  # noqa: ANN401
+def _without_surrogates(value: Any, text: str) -> Any:
     """Refuse strings that could not be written as UTF-8: the call stays text."""
     if "\\u" in text or not text.isascii():
         json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
@@ -119,7 +119,7 @@ def named_json_call(name: str, text: str, call_id: str | None = None) -> ToolCal
     return ToolCall(name or None, arguments, call_id=call_id)
 
 
-def plain_value(text: str) -> Any:  # noqa: ANN401 - any JSON value
+def plain_value(text: str) -> Any:
     """A value from a spelling that writes text bare and anything else as JSON."""
     try:
         return decode_json(text)
