@@ -175,13 +175,7 @@ TOOL_CALLS = Table(
         _c("command", "str", "shell text", "the tool is no shell"),
         _c("arguments_chars", "int", "length of the arguments", "none logged", "characters"),
         _c("request_digest", "int", "digest of the tool and its arguments", ""),
-        _c(
-            "output_chars",
-            "int",
-            "length of what came back",
-            "nothing came back, or not recorded",
-            "characters",
-        ),
+        _c("output_chars", "int", "length of what came back", "nothing came back, or not recorded", "characters"),
         _c("exit_code", "int", "exit code"),
         _c("is_error", "bool", "the log marks the result as an error"),
         _c("executed", "bool", "got a result"),
@@ -290,13 +284,7 @@ BEHAVIOUR = Table(
         _c("n_think", "int", "think calls", "no think tool offered, or not recorded", "calls"),
         _c("think_run", "int", "longest run of consecutive think calls", "as n_think", "calls"),
         _c("think_most_in_step", "int", "most think calls in one step", "as n_think", "calls"),
-        _c(
-            "n_think_hollow",
-            "int",
-            "think calls under 20 characters or near a former thought",
-            "as n_think",
-            "calls",
-        ),
+        _c("n_think_hollow", "int", "think calls under 20 characters or near a former thought", "as n_think", "calls"),
         _c(
             "think_spam",
             "bool",
@@ -305,12 +293,7 @@ BEHAVIOUR = Table(
         ),
         _c("repeat_run", "int", "longest run of identical calls", "no calls", "calls"),
         _c("stuck", "bool", "three identical calls in a row", "no calls"),
-        _c(
-            "stuck_openhands",
-            "bool",
-            "4 same call and result, or 3 same call and error, or 6 alternating",
-            "no calls",
-        ),
+        _c("stuck_openhands", "bool", "4 same call and result, or 3 same call and error, or 6 alternating", "no calls"),
         _c(
             "text_repetition",
             "bool",
@@ -324,7 +307,29 @@ BEHAVIOUR = Table(
         _c("suite_run", "bool", "runs a test suite (all or part)", "calls, none of which could be labelled"),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
+        _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
+        *(
+            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "labels of no call could be known", "hits")
+            for tier in (1, 2, 3)
+        ),
         _c("rules", "str", "version of the behaviour rules", ""),
+    ),
+)
+
+HITS = Table(
+    "hits",
+    "one candidate of the hack screen: a rule that a call meets",
+    "derived",
+    (
+        _ID,
+        _c("call", "int", "call it stands in", ""),
+        _c("step", "int", "step it stands in", ""),
+        _c("rule", "str", "rule id", ""),
+        _c("tier", "int", "1 strong, 2 suspicious, 3 weak", ""),
+        _c("argument", "str", "argument that start and end count in", "the command, or the arguments as one text"),
+        _c("start", "int", "first character", "the search ran out of time", "characters"),
+        _c("end", "int", "character after the last", "the search ran out of time", "characters"),
+        _c("timed_out", "bool", "the search ran out of time: whether the rule is met is not known", ""),
     ),
 )
 
@@ -378,7 +383,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
-        OVERLAY, OUTCOMES, SOURCES,
+        HITS, OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""

@@ -9,7 +9,11 @@ from typing import Any
 
 import msgspec
 
+from trajlab.behavior.hack_rules import BY_ID as HACK_RULES
+from trajlab.behavior.hack_rules import RULES_VERSION as HACK_RULES_VERSION
+from trajlab.behavior.hacking import Hit, hack_candidates
 from trajlab.behavior.masks import mask_of
+from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, command_facts
@@ -18,7 +22,7 @@ from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
+RULES_VERSION = f"behaviour-2+{SHELL_RULES}+{HACK_RULES_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -27,6 +31,7 @@ class Derived(msgspec.Struct):
 
     commands: list[Row]
     behaviour: Row
+    hits: list[Row]
 
 
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
@@ -105,14 +110,34 @@ def derive(
                 masks.append(mask)
                 if mask:
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
+    hits = hack_candidates(calls, masks, trajectory.task_id)
     row = (
         *_counts(trajectory, calls, agent_chars),
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
+        action_pattern(calls, masks),
+        *_tiers(calls, masks, hits),
         RULES_VERSION,
     )
-    return Derived(commands, row)
+    return Derived(commands, row, _hit_rows(trajectory, hits) if hits else [])
+
+
+def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
+    calls = [call for step in trajectory.steps for call in step.calls]
+    steps = [number for number, step in enumerate(trajectory.steps, 1) for _ in step.calls]
+    places = [(number, steps[number - 1]) for number, call in enumerate(calls, 1) if call.requestor == "agent"]
+    return [
+        (*places[h.call], h.rule, HACK_RULES[h.rule].tier, h.argument, h.start, h.end, h.timed_out) for h in hits
+    ]
+
+
+def _tiers(calls: Sequence[ToolCall], masks: Sequence[int], hits: Sequence[Hit]) -> Row:
+    """Candidates by tier; null where no call's labels could be known."""
+    if not any(masks) and not any(call.command is not None for call in calls):
+        return (None, None, None)
+    tiers = Counter([HACK_RULES[hit.rule].tier for hit in hits if not hit.timed_out])
+    return (tiers[1], tiers[2], tiers[3])
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:

@@ -15,6 +15,7 @@ from trajlab.errors import UsageError
 from trajlab.measures.compute import Measured
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.groups import Groups
+from trajlab.measures.hacks import HackCandidates
 from trajlab.measures.quadrants import Quadrants
 from trajlab.stats import Estimate
 
@@ -60,6 +61,8 @@ class Facts(msgspec.Struct):
     quadrants: list[Quadrants]
     reading: Reading
     thresholds: dict[str, dict[str, Any]]
+    hacks: HackCandidates | None = None
+    """``None`` where no call's labels could be known, or where the caller did not look."""
 
     def line(self, name: str, kind: str) -> float | None:
         """A threshold; ``None`` where there is none of that kind."""

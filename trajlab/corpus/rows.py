@@ -88,6 +88,7 @@ class PartRows:
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
         self.tables["commands"].rows.extend(derived.commands)
         self.tables["behaviour"].rows.append(derived.behaviour)
+        self.tables["hits"].rows.extend(derived.hits)
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
         for table in self._of_trajectory:

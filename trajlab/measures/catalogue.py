@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from trajlab.behavior.hack_rules import TIERS
 from trajlab.behavior.termination import CLASSES
 from trajlab.schema import LABELS, label_column
 
@@ -125,6 +126,11 @@ MEASURES: tuple[Measure, ...] = (
     Measure("stuck_openhands_rate", "stuck by OpenHands' rules", "repetition", "share", _col("stuck_openhands")),
     Measure("text_repetition_rate", "repetitive text at the end", "repetition", "share", _col("text_repetition")),
     Measure("mean_repeat_run", "longest run of identical calls", "repetition", "mean", _col("repeat_run"), unit="calls"),
+    *(
+        Measure(f"hack_tier_{tier}_rate", f"any hack candidate of tier {tier} ({word})", "hacks", "share",
+                _positive(f"n_hack_{tier}"))
+        for tier, word in TIERS.items()
+    ),
     Measure("mean_reward", "reward", "reward", "mean", _col("reward"), behaviour=False),
     Measure("reward_positive_rate", "reward above zero", "reward", "share", _positive("reward"), behaviour=False),
     Measure("reward_zero_rate", "reward zero", "reward", "share", lambda: pl.col("reward") == 0, behaviour=False),
@@ -146,6 +152,7 @@ HOW_TO_LOG = {
     "think": "the tools offered, or a think tool's calls",
     "commands": "the commands that the agent ran",
     "repetition": "tool calls with arguments and results",
+    "hacks": "the commands and edits of the agent, with their arguments",
     "reward": "the training reward per trajectory",
     "budget": "token counts, cost and duration per trajectory",
 }
