@@ -121,6 +121,11 @@ class Corpus:
         return self.table("behaviour")
 
     @property
+    def hits(self) -> pl.LazyFrame:
+        """Candidates of the hack screen."""
+        return self.table("hits")
+
+    @property
     def outcomes(self) -> pl.LazyFrame:
         """Verdicts found in companion files."""
         return self._assembled("outcomes")

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from trajlab.behavior.hack_rules import TIERS
 from trajlab.behavior.termination import CLASSES
 from trajlab.schema import LABELS, RUNGS, label_column
 
@@ -64,6 +65,10 @@ def _in_observed(name: str) -> Callable[[], pl.Expr]:
     return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name) > 0)
 
 
+def _count_observed(name: str) -> Callable[[], pl.Expr]:
+    return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name))
+
+
 _TITLES = {
     "test:all": "runs the whole suite",
     "test:part": "runs part of the suite",
@@ -115,8 +120,8 @@ MEASURES: tuple[Measure, ...] = (
         for label in LABELS
     ),
     Measure("executions_per_step", "executions (tests, quick checks, scripts) per step", "commands", "ratio",
-            _col("n_executes"), _col("n_steps")),
-    Measure("edits_per_step", "edits per step", "commands", "ratio", _col("n_edit"), _col("n_steps")),
+            _count_observed("n_executes"), _col("n_steps")),
+    Measure("edits_per_step", "edits per step", "commands", "ratio", _count_observed("n_edit"), _col("n_steps")),
     Measure("project_edit_rate", "edits project code", "verification", "share", _positive("n_project_edits")),
     Measure("executes_before_rate", "executes before the first project edit", "verification", "share",
             _positive("n_executes_before")),
@@ -145,6 +150,11 @@ MEASURES: tuple[Measure, ...] = (
     Measure("stuck_openhands_rate", "stuck by OpenHands' rules", "repetition", "share", _col("stuck_openhands")),
     Measure("text_repetition_rate", "repetitive text at the end", "repetition", "share", _col("text_repetition")),
     Measure("mean_repeat_run", "longest run of identical calls", "repetition", "mean", _col("repeat_run"), unit="calls"),
+    *(
+        Measure(f"hack_tier_{tier}_rate", f"any hack candidate of tier {tier} ({word})", "hacks", "share",
+                _positive(f"n_hack_{tier}"))
+        for tier, word in TIERS.items()
+    ),
     Measure("mean_reward", "reward", "reward", "mean", _col("reward"), behaviour=False),
     Measure("reward_positive_rate", "reward above zero", "reward", "share", _positive("reward"), behaviour=False),
     Measure("reward_zero_rate", "reward zero", "reward", "share", lambda: pl.col("reward") == 0, behaviour=False),
@@ -168,6 +178,7 @@ HOW_TO_LOG = {
     "verification": "commands and editor calls with their paths, and their exit codes",
     "ladder": "commands and editor calls with their paths",
     "repetition": "tool calls with arguments and results",
+    "hacks": "the commands and edits of the agent, with their arguments",
     "reward": "the training reward per trajectory",
     "budget": "token counts, cost and duration per trajectory",
 }

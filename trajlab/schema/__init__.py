@@ -8,10 +8,10 @@ from __future__ import annotations
 from trajlab.schema.columns import ID as _ID
 from trajlab.schema.columns import Column, Kind, Table
 from trajlab.schema.columns import column as _c
-from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, LABELS, RUNGS, label_column
+from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
 
 __all__ = [
-    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "LABELS", "MESSAGES", "OUTCOMES",
+    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "OUTCOMES",
     "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS", "TABLES",
     "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
@@ -130,13 +130,7 @@ TOOL_CALLS = Table(
         _c("command", "str", "shell text", "the tool is no shell"),
         _c("arguments_chars", "int", "length of the arguments", "none logged", "characters"),
         _c("request_digest", "int", "digest of the tool and its arguments", ""),
-        _c(
-            "output_chars",
-            "int",
-            "length of what came back",
-            "nothing came back, or not recorded",
-            "characters",
-        ),
+        _c("output_chars", "int", "length of what came back", "nothing came back, or not recorded", "characters"),
         _c("exit_code", "int", "exit code"),
         _c("is_error", "bool", "the log marks the result as an error"),
         _c("executed", "bool", "got a result"),
@@ -249,7 +243,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
-        CALL_RESULTS, BEHAVIOUR, OVERLAY, OUTCOMES, SOURCES,
+        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""

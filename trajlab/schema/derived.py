@@ -70,7 +70,7 @@ CALL_RESULTS = Table(
 
 _NO_EDIT = "no project edit whose path is known"
 _NO_EDIT_CALL = "no edit call"
-_UNKNOWN_LABELS = "no call whose labels could be known"
+_UNKNOWN_LABELS = "calls, none of which could be labelled"
 
 BEHAVIOUR = Table(
     "behaviour",
@@ -120,10 +120,11 @@ BEHAVIOUR = Table(
         *(_c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls") for label in LABELS),
         _c("n_test", "int", "calls that run tests in any scope", "", "calls"),
         _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", "", "calls"),
-        _c("any_test", "bool", "runs any test", "no call whose labels could be known"),
-        _c("suite_run", "bool", "runs a test suite (all or part)", "no call whose labels could be known"),
+        _c("any_test", "bool", "runs any test", "calls, none of which could be labelled"),
+        _c("suite_run", "bool", "runs a test suite (all or part)", "calls, none of which could be labelled"),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
+        _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
         _c("first_project_edit", "int", "call of the first edit of project code", _NO_EDIT),
         _c("last_project_edit", "int", "call of the last edit of project code", _NO_EDIT),
         _c("n_project_edits", "int", "calls that edit project code", _UNKNOWN_LABELS, "calls"),
@@ -144,6 +145,27 @@ BEHAVIOUR = Table(
         _c("repeated_failed_edit", "bool", "a failed edit is made again, word by word, and fails", _NO_EDIT_CALL),
         _c("n_abandoned_files", "int", "project and test files edited, then put back or deleted for good",
            "no edit of such a file", "files"),
+        *(
+            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "labels of no call could be known", "hits")
+            for tier in (1, 2, 3)
+        ),
         _c("rules", "str", "version of the behaviour rules", ""),
+    ),
+)
+
+HITS = Table(
+    "hits",
+    "one candidate of the hack screen: a rule that a call meets",
+    "derived",
+    (
+        _ID,
+        _c("call", "int", "call it stands in", ""),
+        _c("step", "int", "step it stands in", ""),
+        _c("rule", "str", "rule id", ""),
+        _c("tier", "int", "1 strong, 2 suspicious, 3 weak", ""),
+        _c("argument", "str", "argument that start and end count in", "the command, or the arguments as one text"),
+        _c("start", "int", "first character", "the search ran out of time", "characters"),
+        _c("end", "int", "character after the last", "the search ran out of time", "characters"),
+        _c("timed_out", "bool", "the search ran out of time: whether the rule is met is not known", ""),
     ),
 )
