@@ -147,13 +147,16 @@ def fuller_samples(folder: Path) -> None:
         line = (SAMPLES / "chat" / spelling / "rows.jsonl").read_text(encoding="utf-8").split("\n")[0]
         (folder / f"{spelling}.jsonl").write_text(json.dumps(json.loads(line) | EVERY_COLUMN) + "\n", encoding="utf-8")
     task = "datekit__leap-102"
-    document = json.loads(
-        (SAMPLES / "mini_swe_agent/mini-swe-agent-demo/attempt_1" / task / f"{task}.traj.json").read_bytes()
-    )
-    for message in document["messages"]:
-        if message["role"] == "assistant":
-            message["extra"]["response"] = {"usage": {"prompt_tokens": 7, "completion_tokens": 2}}
-    (folder / f"{task}.traj.json").write_text(json.dumps(document), encoding="utf-8")
+    usage = {
+        "prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3},
+        "completion_tokens_details": {"reasoning_tokens": 1},
+    }  # fmt: skip
+    for number, run in enumerate(("mini-swe-agent-demo/attempt_1", "version_1.15.0")):
+        document = json.loads((SAMPLES / "mini_swe_agent" / run / task / f"{task}.traj.json").read_bytes())
+        for message in document["messages"]:
+            if message["role"] == "assistant":
+                message["extra"]["response"] = {"usage": usage, "created": 1_763_511_136}
+        (folder / f"{number}.traj.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

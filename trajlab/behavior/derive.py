@@ -178,7 +178,7 @@ def _think(trajectory: Trajectory, calls: Sequence[ToolCall]) -> Row:
 def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetitive: bool | None) -> Row:
     facts = repetition_facts(requests, calls)
     if facts is None:
-        return (None, None, None, tail_repetitive)
+        return (0, False, False, tail_repetitive)
     return (facts.longest_run, facts.stuck, facts.stuck_openhands, tail_repetitive)
 
 
@@ -199,6 +199,6 @@ def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
         while mask:
             counts[(mask & -mask).bit_length() - 1] += count
             mask &= mask - 1
-    observed = any(masks) or any(call.command is not None for call in calls)
+    observed = not calls or any(masks) or any(call.command is not None for call in calls)
     any_test, suite = (tests > 0, suites > 0) if observed else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -82,8 +82,7 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
     trajectories = corpus.trajectories.select("run", "logged_steps", "n_steps").collect()
     if run is not None:
         problems = problems.filter((pl.col("run") == run) | pl.col("run").is_null())
-        of_run = (pl.col("run") == run) | pl.col("trajectories").eq(0)
-        sources = sources.filter(of_run | (pl.col("role") != "log"))
+        sources = sources.filter(pl.col("run") == run)
         trajectories = trajectories.filter(pl.col("run") == run)
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))

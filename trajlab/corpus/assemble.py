@@ -63,7 +63,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         .collect()
     )  # fmt: skip
     outcomes, problems = _outcomes(manifest.claims)
-    problems += [_problem_row(None, found.source, found.problem) for found in manifest.problems]
+    problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
     _write(target, "overlay", overlay.select(OVERLAY.names))

@@ -150,10 +150,11 @@ def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim
     problems = [FoundProblem(source, problem) for source, problem in found]
     for item in claims:
         if item.problem is not None:
-            problems.append(FoundProblem(item.file.relpath, item.problem))
+            problems.append(FoundProblem(item.file.relpath, item.problem, item.run))
         elif item.role == "unclaimed" and item.file.relpath.lower().endswith(_DATA_SUFFIXES):
             code, words = ("empty_file", "0 bytes") if item.file.size == 0 else ("unrecognised", "no reader claims it")
-            problems.append(FoundProblem(item.file.relpath, Problem(code, f"{words}; see trajlab formats")))
+            problem = Problem(code, f"{words}; see trajlab formats")
+            problems.append(FoundProblem(item.file.relpath, problem, item.run))
     return problems
 
 

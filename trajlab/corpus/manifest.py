@@ -25,6 +25,7 @@ class FoundProblem(msgspec.Struct):
 
     source: str
     problem: Problem
+    run: str | None = None
 
 
 class Manifest(msgspec.Struct):

@@ -85,10 +85,20 @@ def claim(file: SourceFile, run: str | None) -> Claim:
             file, own_run, "unclaimed", problem=Problem("ambiguous_format", f"several readers claim it: {names}")
         )
     if not claims:
-        return Claim(file, own_run, "unclaimed")
+        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
     name, role, variant = claims[0]
     sliceable = probe.shape == "lines" and probe.compression is None
     return Claim(file, own_run, role, name, variant, sliceable)
+
+
+def _cut_off(probe: Probe) -> Problem | None:
+    """A document that no reader claims because it ends early: still being written, or cut."""
+    if probe.shape not in ("object", "list") or not probe.tail:
+        return None
+    if probe.tail.rstrip()[-1:] in (b"}", b"]"):
+        return None
+    message = f"the document ends in the middle, at byte {probe.file.size:,}; it is read once it is complete"
+    return Problem("truncated", message)
 
 
 def run_of(file: SourceFile) -> str:

@@ -73,11 +73,16 @@ class PartRows:
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
         trajectory_id = identity(place.run, place.format, place.identity, key)
-        requests = self._add_calls(trajectory.steps)
+        requests, results = self._add_calls(trajectory.steps)
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
-        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory, requests))
+        computed = (
+            agent_chars,
+            reasoning_chars,
+            repetitive,
+            _content_digest(trajectory, (*requests, *results, agent_chars)),
+        )
         self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
         written = agent_chars + (reasoning_chars or 0)
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
@@ -113,22 +118,25 @@ class PartRows:
         if self._keep_texts and trajectory.submission:
             self._text("submission", 0, trajectory.submission)
 
-    def _add_calls(self, steps: Iterable[Step]) -> list[int]:
-        """Rows of the calls; returns the digests of the agent's own, in order."""
+    def _add_calls(self, steps: Iterable[Step]) -> tuple[list[int], list[int]]:
+        """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
         requests: list[int] = []
+        results: list[int] = []
         add = self.tables["tool_calls"].rows.append
         number = 0
         for step_number, step in enumerate(steps, 1):
             for call in step.calls:
                 number += 1
                 command, output = call.command, call.output
+                output_chars = None if output is None else len(output)
+                results.append(output_chars or 0)
                 arguments = command if command is not None else _arguments_text(call)
                 request = _request_digest(call.tool, arguments)
                 if call.requestor == "agent":
                     requests.append(request)
                 row = (
                     number, step_number, call.tool, call.call_id, command, len(arguments) or None, request,
-                    None if output is None else len(output), call.exit_code, call.is_error, call.executed,
+                    output_chars, call.exit_code, call.is_error, call.executed,
                     call.invalid, call.requestor, call.seconds,
                 )  # fmt: skip
                 add(row)
@@ -137,7 +145,7 @@ class PartRows:
                         self._text("arguments", number, arguments)
                     if output:
                         self._text("output", number, output)
-        return requests
+        return requests, results
 
     def _add_steps(self, steps: Iterable[Step]) -> tuple[int, int | None]:
         """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
@@ -186,17 +194,13 @@ def _request_digest(tool: str | None, arguments: str) -> int:
     return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
 
 
-def _content_digest(trajectory: Trajectory, requests: list[int]) -> str:
-    """Digest of the prompts, the requests, the last turn, and the length of every turn and result."""
-    steps = trajectory.steps
-    numbers = array("q", requests)
-    numbers.extend([len(step.text) for step in steps])
-    numbers.extend([len(call.output) for step in steps for call in step.calls if call.output])
-    hasher = xxhash.xxh3_64(numbers.tobytes())
+def _content_digest(trajectory: Trajectory, numbers: tuple[int, ...]) -> str:
+    """Digest of the prompts, the last turn, and numbers (digests of the requests, lengths of results and turns)."""
+    hasher = xxhash.xxh3_64(array("q", numbers).tobytes())
     for message in trajectory.messages:
         hasher.update(message.text.encode("utf-8", "replace"))
-    if steps:
-        hasher.update(steps[-1].text.encode("utf-8", "replace"))
+    if trajectory.steps:
+        hasher.update(trajectory.steps[-1].text.encode("utf-8", "replace"))
     return str(hasher.hexdigest())
 
 

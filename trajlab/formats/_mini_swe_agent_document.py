@@ -10,11 +10,22 @@ from trajlab.records import Problem
 from trajlab.sources.safe_json import loads
 
 
+class PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
 class Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    prompt_tokens_details: PromptDetails | None = None
+    completion_tokens_details: CompletionDetails | None = None
+    cost: float | None = None
 
 
 class ChoiceMessage(msgspec.Struct):
@@ -29,6 +40,7 @@ class Choice(msgspec.Struct):
 
 class Response(msgspec.Struct):
     usage: Usage | None = None
+    created: float | None = None
     choices: list[Choice] | None = None
 
 

@@ -65,6 +65,10 @@ def _in_observed(name: str) -> Callable[[], pl.Expr]:
     return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name) > 0)
 
 
+def _count_observed(name: str) -> Callable[[], pl.Expr]:
+    return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name))
+
+
 _TITLES = {
     "test:all": "runs the whole suite",
     "test:part": "runs part of the suite",
@@ -116,8 +120,8 @@ MEASURES: tuple[Measure, ...] = (
         for label in LABELS
     ),
     Measure("executions_per_step", "executions (tests, quick checks, scripts) per step", "commands", "ratio",
-            _col("n_executes"), _col("n_steps")),
-    Measure("edits_per_step", "edits per step", "commands", "ratio", _col("n_edit"), _col("n_steps")),
+            _count_observed("n_executes"), _col("n_steps")),
+    Measure("edits_per_step", "edits per step", "commands", "ratio", _count_observed("n_edit"), _col("n_steps")),
     Measure("stuck_rate", "stuck: three identical calls in a row", "repetition", "share", _col("stuck")),
     Measure("stuck_openhands_rate", "stuck by OpenHands' rules", "repetition", "share", _col("stuck_openhands")),
     Measure("text_repetition_rate", "repetitive text at the end", "repetition", "share", _col("text_repetition")),

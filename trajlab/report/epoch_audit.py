@@ -15,12 +15,13 @@ from trajlab.checks.facts import Facts, Reading, read_state, thresholds, whole
 from trajlab.checks.finding import Finding, Gate
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import MEASURES
+from trajlab.measures.change import PeriodChange, first_to_last
 from trajlab.measures.compute import Measured, by_column, measure_all
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.groups import Groups, PassRates, group_facts, pass_rates
 from trajlab.measures.hacks import HackCandidates, hack_candidates
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
-from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.result import Change, Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
 from trajlab.stats import Estimate
 
 
@@ -50,6 +51,7 @@ class EpochAudit:
         self.corpus = corpus
         self.trajectories: Trajectories = select(corpus, population)
         self.measured: list[Measured] = measure_all(self.trajectories)
+        self.changes: list[PeriodChange] = first_to_last(self.trajectories)
         self.groups: Groups | None = group_facts(self.trajectories)
         self.pass_rates: PassRates | None = pass_rates(self.trajectories)
         tables = (
@@ -145,6 +147,7 @@ class EpochAudit:
             provenance=self._provenance(),
             coverage=self._coverage(),
             measures=measures,
+            changes=[_change(change) for change in self.changes],
             findings=self.findings,
             gates=self.gates,
             sample=self.sampled,
@@ -187,6 +190,20 @@ class EpochAudit:
         write_result(self.result(), target)
         manifest = msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1)
         write_atomically(target / "sample.json", manifest + b"\n")
+
+
+def _change(change: PeriodChange) -> Change:
+    e = change.estimate
+    return Change(
+        name=change.name,
+        before=change.before,
+        after=change.after,
+        value=e.value,
+        low=e.low,
+        high=e.high,
+        denominator=e.denominator,
+        method=e.method,
+    )
 
 
 def _measure(name: str, group: str | None, e: Estimate) -> Measure:
