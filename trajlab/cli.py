@@ -58,6 +58,21 @@ def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None
     click.echo(f"corpus: {corpus.folder}")
 
 
+@cli.command()
+@click.argument("corpus", metavar="CORPUS")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+def rebuild(corpus: str, jobs: int | None) -> None:
+    """Derive the behaviour in a corpus anew by the rules of this version, without its logs.
+
+    The corpus must have kept its texts.
+    """
+    from trajlab.api import rebuild as run_rebuild
+
+    rebuilt = run_rebuild(corpus, jobs=jobs)
+    click.echo(f"rules: {rebuilt.rules}")
+    click.echo(f"corpus: {rebuilt.folder}")
+
+
 @cli.command(epilog=_EXIT_CODES)
 @click.argument("sources", nargs=-1, required=True, metavar="SRC...")
 @click.option("-o", "--out", required=True, metavar="DIR", help="Folder for the reports; made if missing.")

@@ -13,16 +13,19 @@ from trajlab.behavior.hack_rules import BY_ID as HACK_RULES
 from trajlab.behavior.hack_rules import RULES_VERSION as HACK_RULES_VERSION
 from trajlab.behavior.hacking import Hit, hack_candidates
 from trajlab.behavior.masks import mask_of
+from trajlab.behavior.path_rules import PATHS_VERSION
 from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
+from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, command_facts
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
+from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-2+{SHELL_RULES}+{HACK_RULES_VERSION}"
+RULES_VERSION = f"behaviour-3+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -31,6 +34,8 @@ class Derived(msgspec.Struct):
 
     commands: list[Row]
     behaviour: Row
+    file_events: list[Row]
+    call_results: list[Row]
     hits: list[Row]
 
 
@@ -86,8 +91,9 @@ def derive(
         tail_repetitive: Whether the end of its text is repetitive.
 
     Returns:
-        Rows in the column order of the tables ``commands`` (labels as one integer) and ``behaviour``, without the id.
+        Rows in the column order of the derived tables (labels of ``commands`` as one integer), without the id.
     """
+    work = Work()
     commands: list[Row] = []
     masks: list[int] = []
     calls: list[ToolCall] = []
@@ -103,12 +109,15 @@ def derive(
             elif call.command is not None:
                 mask, rows = command_facts(call.command)
                 masks.append(mask)
+                if mask & WORKS or call.exit_code:
+                    work.add((number, step_number, len(calls)), call, mask)
                 for position, row in enumerate(rows):
                     commands.append((number, step_number, position, *row))
             else:
                 mask = _tool_mask(call)
                 masks.append(mask)
                 if mask:
+                    work.add((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
     hits = hack_candidates(calls, masks, trajectory.task_id)
     row = (
@@ -116,11 +125,13 @@ def derive(
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
+        *work.row(observed=any(masks) or any(call.command is not None for call in calls)),
         action_pattern(calls, masks),
         *_tiers(calls, masks, hits),
         RULES_VERSION,
     )
-    return Derived(commands, row, _hit_rows(trajectory, hits) if hits else [])
+    hit_rows = _hit_rows(trajectory, hits) if hits else []
+    return Derived(commands, row, work.files.rows, work.results, hit_rows)
 
 
 def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import ASSEMBLED, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise
@@ -107,6 +106,16 @@ class Corpus:
         return self.table("commands")
 
     @property
+    def file_events(self) -> pl.LazyFrame:
+        """Files that calls showed, created, changed and deleted."""
+        return self.table("file_events")
+
+    @property
+    def call_results(self) -> pl.LazyFrame:
+        """Calls of which more is known than the exit code: outcomes, test counts."""
+        return self.table("call_results")
+
+    @property
     def behaviour(self) -> pl.LazyFrame:
         """Behaviour, one row per trajectory."""
         return self.table("behaviour")
@@ -146,7 +155,7 @@ class Corpus:
     @property
     def rules(self) -> str:
         """Version of the behaviour rules the corpus was derived with."""
-        return RULES_VERSION
+        return self.manifest.rules
 
     def summary(self) -> Summary:
         """What is there, and what is not observed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import assemble, assembly_key
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
 from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
@@ -103,7 +104,9 @@ def _ingest(
     if not logs:
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
-    manifest = Manifest(claims=claims, units=units, problems=_found_problems(problems, claims))
+    manifest = Manifest(
+        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION
+    )
     key = assembly_key(manifest)
     pending = [unit for unit in units if not (folder / PARTS / unit.key / SUMMARY).is_file()]
     if before is not None and before.complete and not pending and before.assembled_from == key:

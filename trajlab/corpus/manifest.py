@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from trajlab import __version__
+from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit
 from trajlab.corpus.plan import Claim
 from trajlab.errors import InfrastructureError, UsageError
@@ -37,6 +38,8 @@ class Manifest(msgspec.Struct):
     claims: list[Claim] = []
     units: list[Unit] = []
     problems: list[FoundProblem] = []
+    rules: str = ""
+    """Version of the behaviour rules that the derived tables follow."""
     assembled_from: str = ""
     """Digest of all that the assembled tables depend on."""
 
@@ -53,17 +56,24 @@ def load_manifest(folder: Path) -> Manifest | None:
     return manifest if manifest.schema_version == SCHEMA_VERSION else None
 
 
-def require_manifest(folder: Path) -> Manifest:
+def require_manifest(folder: Path, *, any_rules: bool = False) -> Manifest:
     """The manifest of a finished corpus.
 
+    Args:
+        folder: Corpus folder.
+        any_rules: Its derived tables may follow other rules than this version's.
+
     Raises:
-        UsageError: No corpus, or one whose ingest did not finish.
+        UsageError: No corpus, one whose ingest did not finish, or one of other behaviour rules.
     """
     manifest = load_manifest(folder)
     if manifest is None:
         raise UsageError(str(folder), "no corpus", f"a folder with {MANIFEST}", "Run trajlab ingest first")
     if not manifest.complete:
         raise UsageError(str(folder), "an unfinished ingest", "a finished one", "Run the same ingest again: it resumes")
+    if not any_rules and manifest.rules != RULES_VERSION:
+        found = f"behaviour by the rules {manifest.rules or 'of an earlier version'}"
+        raise UsageError(str(folder), found, f"the rules {RULES_VERSION}", f"Run trajlab rebuild {folder}")
     return manifest
 
 

@@ -67,7 +67,7 @@ class UnitTask(msgspec.Struct, frozen=True):
     folder: str
 
 
-class _Writer:
+class PartWriter:
     """Writes the tables of one part; texts, which are many, in several files."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,6 +75,7 @@ class _Writer:
         self._files: dict[str, int] = {}
 
     def write(self, rows: TableRows) -> None:
+        """Write the rows of a table so far; nothing where there are none."""
         frame = rows.take()
         if frame is None:
             return
@@ -108,7 +109,7 @@ def read_unit(task: UnitTask) -> UnitSummary:
     final, aside = parts / unit.key, parts / f".wip-{unit.key}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    writer = _Writer(aside)
+    writer = PartWriter(aside)
     rows = PartRows(keep_texts=unit.keep_texts, flush=writer.write)
     summary = UnitSummary(unit.key, [], [])
     collecting = gc.isenabled()

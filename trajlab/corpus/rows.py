@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 import xxhash
 
-from trajlab.behavior.derive import derive
+from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
 from trajlab.corpus.batches import TableRows
 from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
@@ -86,9 +86,7 @@ class PartRows:
         self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
         written = agent_chars + (reasoning_chars or 0)
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
-        self.tables["commands"].rows.extend(derived.commands)
-        self.tables["behaviour"].rows.append(derived.behaviour)
-        self.tables["hits"].rows.extend(derived.hits)
+        add_derived(self.tables, derived)
         self._add_small(trajectory_id, place, trajectory)
         self.trajectories += 1
         for table in self._of_trajectory:
@@ -181,6 +179,15 @@ class PartRows:
     def _text(self, kind: str, number: int, text: str) -> None:
         self.tables["texts"].rows.append((kind, number, text))
         self._text_chars += len(text)
+
+
+def add_derived(tables: Mapping[str, TableRows], derived: Derived) -> None:
+    """Add the derived rows of one trajectory to their tables."""
+    tables["commands"].rows.extend(derived.commands)
+    tables["file_events"].rows.extend(derived.file_events)
+    tables["call_results"].rows.extend(derived.call_results)
+    tables["hits"].rows.extend(derived.hits)
+    tables["behaviour"].rows.append(derived.behaviour)
 
 
 @lru_cache(maxsize=1024)

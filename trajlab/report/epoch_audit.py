@@ -81,10 +81,10 @@ class EpochAudit:
         """The estimate of a measure, whole or of one period."""
         return next(m.estimate for m in self.measured if m.name == name and m.group == group)
 
-    def by_verdict(self, names: list[str]) -> list[Measured]:
-        """Measures apart for correct and not correct trajectories."""
+    def by_verdict(self, names: list[str], *, clustered: bool = True) -> list[Measured]:
+        """Measures apart for correct and not correct trajectories; naive intervals where not clustered."""
         wanted = [measure for measure in MEASURES if measure.name in names]
-        return by_column(self.trajectories, "correct", wanted)
+        return by_column(self.trajectories, "correct", wanted, clustered=clustered)
 
     def _check(self, overrides: dict[str, float] | None) -> tuple[list[Finding], list[Gate]]:
         facts = Facts(

@@ -24,7 +24,7 @@ from trajlab.report.tables import (
     plain_table,
 )
 from trajlab.report.text import Html, escape, join
-from trajlab.schema import LABELS, label_column
+from trajlab.schema import LABELS, RUNGS, label_column
 from trajlab.stats import Estimate
 
 _GATE_COLOURS = {"passed": "ok", "failed": "alarm", "inconclusive": "unobserved"}
@@ -36,6 +36,11 @@ _COMPARED = (
     "mean_steps", "calls_per_step", "invalid_rate", "any_test_rate", "suite_run_rate", "inline_rate", "script_rate",
     "executions_per_step", "edits_per_step", "stuck_rate",
 )  # fmt: skip
+_VERIFIED = (
+    "any_test_rate", "suite_run_rate", "inline_rate", "script_rate", "static_rate", "executes_before_rate",
+    "verified_rate", "stale_rate", "read_back_rate", "submitted_unverified_rate", "submitted_failing_rate",
+)  # fmt: skip
+_VERDICTS = {"correct=true": "correct", "correct=false": "not correct"}
 _OVER_PERIODS = (
     "correct_rate", "mean_reward", "mean_steps", "one_step_rate", "tool_use_rate", "invalid_rate", "any_test_rate",
     "inline_rate", "think_fraction", "stuck_rate", "text_repetition_rate", "reward_zero_rate",
@@ -262,13 +267,51 @@ def commands(audit: EpochAudit) -> Html:
     return join([figure, shown, most, _by_verdict(audit)], "\n")
 
 
+def verification(audit: EpochAudit) -> Html:
+    """What was run after edits: the ladder, stale verification, read-back, edits that went wrong; by verdict."""
+    shown = _section(audit, "verification", "Verification")
+    if not audit.estimate("project_edit_rate").value:
+        return shown
+    ladders = [
+        bars(
+            list(RUNGS),
+            [audit.estimate(f"ladder_{when}.{rung}") for rung in RUNGS],
+            title=f"highest rung reached after the {when} edit of project code",
+        )
+        for when in ("first", "last")
+    ]
+    return join([*ladders, shown, _verified_by_verdict(audit)], "\n")
+
+
+def _verified_by_verdict(audit: EpochAudit) -> Html:
+    """Each value once, with the interval clustered by task and, beside it, the naive one."""
+    names = [*_VERIFIED, *(f"ladder_last.{rung}" for rung in RUNGS)]
+    clustered, naive = audit.by_verdict(names), audit.by_verdict(names, clustered=False)
+    groups = [str(group) for group in dict.fromkeys(item.group for item in clustered)]
+    if len(groups) < 2:
+        return Html("")
+    columns = [Column("measure", "measure")]
+    for group in groups:
+        title = _VERDICTS.get(group, group)
+        columns += [Column(group, title), Column(f"{group} naive", f"{title}, naive", bar=False)]
+    rows = [
+        {
+            "measure": BY_NAME[name].label,
+            **{str(item.group): item.estimate for item in clustered if item.name == name},
+            **{f"{item.group} naive": item.estimate for item in naive if item.name == name},
+        }
+        for name in names
+    ]
+    caption = "by verdict, pooled; naive: as if no two attempts shared a task. What goes together, not what causes what"
+    return estimate_table(rows, columns, caption=caption)
+
+
 def _by_verdict(audit: EpochAudit) -> Html:
     compared = audit.by_verdict(list(_COMPARED))
     groups = list(dict.fromkeys(item.group for item in compared))
     if len(groups) < 2:
         return Html("")
-    titles = {"correct=true": "correct", "correct=false": "not correct"}
-    columns = [Column("measure", "measure"), *(Column(str(g), titles.get(str(g), str(g))) for g in groups)]
+    columns = [Column("measure", "measure"), *(Column(str(g), _VERDICTS.get(str(g), str(g))) for g in groups)]
     rows = [
         {"measure": BY_NAME[name].title, **{str(item.group): item.estimate for item in compared if item.name == name}}
         for name in _COMPARED
