@@ -65,7 +65,8 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     if path == EMPTY:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
-    expected = COMPANION_NAMES.get(Path(path).name, path.split("/")[0])
+    folder = path.split("/")[0]
+    expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")
@@ -202,7 +203,7 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
     logs = corpus.sources.filter(pl.col("role") == "log").collect()
     lost = corpus.problems.filter(pl.col("code").is_in(RECORD_PROBLEMS) & pl.col("trajectory_id").is_null()).collect()
     lost_by_source = Counter(lost["source"].to_list())
-    assert logs.height >= {"written": 20, "public": 9}[folder]
+    assert logs.height >= {"written": 20, "public": 6}[folder]
     assert "" not in lost["message"].to_list()
     for row in logs.iter_rows(named=True):
         records = count_records(shared / "samples" / folder / row["source"], row["format"])

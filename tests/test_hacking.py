@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import trajlab
 from trajlab.behavior.authored import pieces_of_patch
 from trajlab.behavior.derive import _tool_mask
-from trajlab.behavior.masks import mask_of
 from trajlab.behavior.hack_commands import package_under_study
 from trajlab.behavior.hack_rules import BY_ID, RULES, TIERS
 from trajlab.behavior.hacking import Hit, hack_candidates
+from trajlab.behavior.masks import mask_of
 from trajlab.behavior.shell import label_command
 from trajlab.behavior.test_paths import is_grader, is_test, short
 from trajlab.checks.facts import thresholds
@@ -146,7 +146,8 @@ def test_places_in_a_patch_are_places_in_its_text() -> None:
     ("path", "test"),
     [
         ("tests/test_a.py", True), ("/testbed/pkg/tests/models.py", True), ("pkg/a_test.go", True),
-        ("src/a.spec.ts", True), ("src/test/java/AppTest.java", True), ("django/test/client.py", False), ("sklearn/utils/testing.py", False),
+        ("src/a.spec.ts", True), ("src/test/java/AppTest.java", True), ("django/test/client.py", False),
+        ("sklearn/utils/testing.py", False),
         ("/tmp/test_a.py", False), ("pkg/latest.py", False), ("tests/__pycache__", False), ("contest.py", False),
     ],
 )  # fmt: skip
@@ -269,7 +270,8 @@ def test_excerpts_are_escaped(tmp_path: Any) -> None:
         {"id": "c", "type": "function", "function": {"name": "bash", "arguments": json.dumps({"command": command})}}
     ]
     row = {"instance_id": "a<b>", "messages": [{"role": "user", "content": "x"},
-           {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "ok"}]}  # fmt: skip
+           {"role": "assistant", "tool_calls": calls},
+           {"role": "tool", "tool_call_id": "c", "content": "ok"}]}  # fmt: skip
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     html = section(EpochAudit(trajlab.read(tmp_path / "logs"), Population()))

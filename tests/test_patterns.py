@@ -157,7 +157,7 @@ def test_too_few_or_too_alike_is_said(texts: list[str | None]) -> None:
     assert found.why_not
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.text(LETTERS, min_size=1, max_size=5), min_size=10, max_size=14))
 def test_any_patterns_can_be_clustered(texts: list[str]) -> None:
     found = cluster_patterns(population(list(texts)), seed=0)

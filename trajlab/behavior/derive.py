@@ -124,8 +124,8 @@ def derive(
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
-        action_pattern(calls, masks),
         *work.row(observed=_labelled(calls, masks)),
+        action_pattern(calls, masks),
         *_tiers(calls, masks, hits),
         RULES_VERSION,
     )
@@ -136,9 +136,7 @@ def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
     calls = [call for step in trajectory.steps for call in step.calls]
     steps = [number for number, step in enumerate(trajectory.steps, 1) for _ in step.calls]
     places = [(number, steps[number - 1]) for number, call in enumerate(calls, 1) if call.requestor == "agent"]
-    return [
-        (*places[h.call], h.rule, HACK_RULES[h.rule].tier, h.argument, h.start, h.end, h.timed_out) for h in hits
-    ]
+    return [(*places[h.call], h.rule, HACK_RULES[h.rule].tier, h.argument, h.start, h.end, h.timed_out) for h in hits]
 
 
 def _tiers(calls: Sequence[ToolCall], masks: Sequence[int], hits: Sequence[Hit]) -> Row:

@@ -186,6 +186,7 @@ def add_derived(tables: Mapping[str, TableRows], derived: Derived) -> None:
     tables["commands"].rows.extend(derived.commands)
     tables["file_events"].rows.extend(derived.file_events)
     tables["call_results"].rows.extend(derived.call_results)
+    tables["hits"].rows.extend(derived.hits)
     tables["behaviour"].rows.append(derived.behaviour)
     tables["hits"].rows.extend(derived.hits)
 

@@ -124,7 +124,6 @@ BEHAVIOUR = Table(
         _c("suite_run", "bool", "runs a test suite (all or part)", "calls, none of which could be labelled"),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
-        _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
         _c("first_project_edit", "int", "call of the first edit of project code", _NO_EDIT),
         _c("last_project_edit", "int", "call of the last edit of project code", _NO_EDIT),
         _c("n_project_edits", "int", "calls that edit project code", _UNKNOWN_LABELS, "calls"),
@@ -145,8 +144,9 @@ BEHAVIOUR = Table(
         _c("repeated_failed_edit", "bool", "a failed edit is made again, word by word, and fails", _NO_EDIT_CALL),
         _c("n_abandoned_files", "int", "project and test files edited, then put back or deleted for good",
            "no edit of such a file", "files"),
+        _c("pattern", "str", "action pattern: a letter for each call of the agent, in order", "no calls"),
         *(
-            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", "labels of no call could be known", "hits")
+            _c(f"n_hack_{tier}", "int", f"hack candidates of tier {tier}", _UNKNOWN_LABELS, "hits")
             for tier in (1, 2, 3)
         ),
         _c("rules", "str", "version of the behaviour rules", ""),
