@@ -16,7 +16,7 @@ from trajlab.corpus.manifest import Manifest
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, SUMMARY, UnitSummary
 from trajlab.corpus.plan import Claim
-from trajlab.corpus.rows import digest
+from trajlab.corpus.rows import digest, failed
 from trajlab.formats import companion_format
 from trajlab.records import Problem
 from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
@@ -100,6 +100,11 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
                     )  # fmt: skip
         except OSError as error:
             problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
+            problems.append(_problem_row(item.run, item.file.relpath, problem))
+        except MemoryError:
+            raise
+        except Exception as error:  # a defect of ours, met in one file, must not cost the others
+            problem = failed(error, "the rest of the file is not read")
             problems.append(_problem_row(item.run, item.file.relpath, problem))
     schema: dict[str, type[pl.DataType]] = {**OUTCOMES.polars(), "root": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row"), problems

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import xxhash
 
-from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.corpus.parquet import write_frame
-from trajlab.corpus.rows import PartRows, Place
+from trajlab.corpus.rows import PartRows, Place, failed
+from trajlab.errors import TrajlabError
 from trajlab.formats import log_format
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -141,7 +141,6 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             if isinstance(record, Problem):
                 rows.add_problem(place, record)
                 continue
-            _fill_commands(record)
             own = place
             if record.attempt is None:
                 record.attempt = item.attempt
@@ -150,14 +149,10 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             rows.add(own, _key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
-
-
-def _fill_commands(record: Trajectory) -> None:
-    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
-    for step in record.steps:
-        for call in step.calls:
-            if call.command is None and call.arguments.__class__ is dict:
-                call.command = shell_text(call.tool, call.arguments)
+    except (TrajlabError, MemoryError):
+        raise
+    except Exception as error:  # a defect of ours, met in one file, must not cost the others
+        rows.add_problem(place, failed(error, "the rest of the file is not read"))
 
 
 def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
