@@ -18,7 +18,8 @@ from trajlab.records import Problem, RewardPart, Step, Trajectory
 CHAT = {
     "messages": [
         {"role": "user", "content": "List the files."},
-        {"role": "assistant", "content": "x", "tool_calls": [{"id": "1", "function": {"name": "bash", "arguments": "{}"}}]},
+        {"role": "assistant", "content": "x", "tool_calls": [
+            {"id": "1", "function": {"name": "bash", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "1", "content": "a.txt"},
     ]
 }  # fmt: skip
@@ -74,9 +75,11 @@ def test_calls_with_a_name_or_arguments_of_a_wrong_type_are_unparsable(tmp_path:
 
 @pytest.mark.parametrize("depth", [300, 990, 100_000])
 def test_deep_nesting_costs_one_record_at_most(tmp_path: Path, depth: int) -> None:
-    content = '{"messages": [{"role": "user", "content": [{"type": "tool_result", "content": %s}]}]}' % nested(depth)
-    named = '{"id": %s, "messages": [{"role": "user", "content": "q"}]}' % nested(depth)
-    said = {"from": "function_call", "value": '{"name": "bash", "arguments": %s}' % nested(depth)}
+    content = (
+        f'{{"messages": [{{"role": "user", "content": [{{"type": "tool_result", "content": {nested(depth)}}}]}}]}}'
+    )
+    named = f'{{"id": {nested(depth)}, "messages": [{{"role": "user", "content": "q"}}]}}'
+    said = {"from": "function_call", "value": f'{{"name": "bash", "arguments": {nested(depth)}}}'}
     corpus = read_lines(tmp_path, CHAT, content, named, {"conversations": [said]}, CHAT)
     assert {1, 5} <= set(lines_read(corpus))
     assert len(lines_read(corpus)) + len(problem_codes(corpus)) == 5
