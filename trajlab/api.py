@@ -56,6 +56,7 @@ def open_corpus(path: str | Path) -> Corpus:
 
     Raises:
         UsageError: The folder holds no finished corpus.
+        InfrastructureError: A file of it is missing or cut short; the same ingest again heals it.
     """
     return Corpus(path)
 

@@ -21,7 +21,8 @@ from trajlab.stats import Estimate
 
 LOST = frozenset(
     {
-        "unreadable", "unreadable_record", "no_messages", "wrong_type", "truncated", "truncated_archive", "not_json",
+        "unreadable", "unreadable_record", "reader_failed", "no_messages", "wrong_type", "truncated",
+        "truncated_archive", "not_json",
         "record_too_large", "expansion_limit", "document_too_large", "ambiguous_format", "empty_file", "file_name",
     }
 )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trajlab.corpus.assemble import ASSEMBLED, scan_parts
+from trajlab.corpus.assemble import ASSEMBLED, require_whole, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise
 from trajlab.schema import BEHAVIOUR, MESSAGES, OVERLAY, TABLES, TRAJECTORIES
@@ -30,11 +30,15 @@ class Corpus:
 
     Raises:
         UsageError: The folder holds no finished corpus.
+        InfrastructureError: A file of it is missing or cut short.
     """
 
     def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest = manifest if manifest is not None else require_manifest(self.folder)
+        if manifest is None:
+            manifest = require_manifest(self.folder)
+            require_whole(self.folder, manifest)
+        self.manifest = manifest
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.folder)!r}, {len(self.manifest.units)} parts)"

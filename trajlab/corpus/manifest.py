@@ -42,6 +42,8 @@ class Manifest(msgspec.Struct):
     """Version of the behaviour rules that the derived tables follow."""
     assembled_from: str = ""
     """Digest of all that the assembled tables depend on."""
+    assembled: dict[str, int] = {}
+    """Bytes of every assembled table: where one is missing or cut short, all are written again."""
 
 
 def load_manifest(folder: Path) -> Manifest | None:
@@ -51,7 +53,7 @@ def load_manifest(folder: Path) -> Manifest | None:
         return None
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except msgspec.MsgspecError:
+    except (ValueError, msgspec.MsgspecError, RecursionError):  # damaged, or not UTF-8
         return None
     return manifest if manifest.schema_version == SCHEMA_VERSION else None
 

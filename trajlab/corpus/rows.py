@@ -12,6 +12,7 @@ import xxhash
 
 from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
+from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
@@ -73,6 +74,30 @@ class PartRows:
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
         trajectory_id = identity(place.run, place.format, place.identity, key)
+        problems = self.problems
+        try:
+            self._add_rows(place, trajectory_id, trajectory)
+        except MemoryError:
+            raise
+        except Exception as error:  # a defect of ours, met in one record, must not cost its neighbours
+            for table in self._of_trajectory:
+                del table.rows[table.marked :]
+            del self.tables["problems"].rows[problems:]
+            self.problems = problems
+            problem = failed(error, "the record is not counted")
+            self.add_problem(place, msgspec.structs.replace(problem, line=trajectory.line))
+            return trajectory_id
+        self.trajectories += 1
+        for table in self._of_trajectory:
+            if len(table.rows) != table.marked:
+                table.mark(trajectory_id)
+        if self._text_chars > TEXTS_WAITING:
+            self._flush(self.tables["texts"])
+            self._text_chars = 0
+        return trajectory_id
+
+    def _add_rows(self, place: Place, trajectory_id: str, trajectory: Trajectory) -> None:
+        _fill_commands(trajectory)
         requests, results = self._add_calls(trajectory.steps)
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
@@ -88,14 +113,6 @@ class PartRows:
         derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
         add_derived(self.tables, derived)
         self._add_small(trajectory_id, place, trajectory)
-        self.trajectories += 1
-        for table in self._of_trajectory:
-            if len(table.rows) != table.marked:
-                table.mark(trajectory_id)
-        if self._text_chars > TEXTS_WAITING:
-            self._flush(self.tables["texts"])
-            self._text_chars = 0
-        return trajectory_id
 
     def _add_small(self, trajectory_id: str, place: Place, trajectory: Trajectory) -> None:
         self.tables["rewards"].rows.extend(
@@ -188,7 +205,20 @@ def add_derived(tables: Mapping[str, TableRows], derived: Derived) -> None:
     tables["call_results"].rows.extend(derived.call_results)
     tables["hits"].rows.extend(derived.hits)
     tables["behaviour"].rows.append(derived.behaviour)
-    tables["hits"].rows.extend(derived.hits)
+
+
+def failed(error: Exception, lost: str) -> Problem:
+    """The problem of what made our own code fail; ``lost`` says what is missing for it."""
+    said = f"{type(error).__name__}: {str(error)[:200]}"
+    return Problem("reader_failed", f"trajlab failed here ({said}); {lost}; please report it")
+
+
+def _fill_commands(record: Trajectory) -> None:
+    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
+    for step in record.steps:
+        for call in step.calls:
+            if call.command is None and call.arguments.__class__ is dict:
+                call.command = shell_text(call.tool, call.arguments)
 
 
 @lru_cache(maxsize=1024)

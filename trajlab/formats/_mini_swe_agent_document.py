@@ -133,7 +133,8 @@ def parse(data: bytes, variant: str, problems: list[Problem]) -> Document:
     if variant == "list":
         return Document(msgspec.convert(loaded.value, list[Message], strict=False))
     value = loaded.value
-    config = value.get("info", {}).pop("config", None) if isinstance(value, dict) else None
+    info = value.get("info") if isinstance(value, dict) else None
+    config = info.pop("config", None) if isinstance(info, dict) else None
     parsed = msgspec.convert(value, Document, strict=False)
     if parsed.info is not None and config is not None:
         parsed.info.config = msgspec.Raw(msgspec.json.encode(config))
