@@ -30,7 +30,9 @@ EXECUTES = Measure(
     "share",
     lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col("n_executes") > 0),
 )
-AGENT_CHARS = Measure("agent_chars", "text of the agent", "steps", "mean", lambda: pl.col("agent_chars"), unit="characters")
+AGENT_CHARS = Measure(
+    "agent_chars", "text of the agent", "steps", "mean", lambda: pl.col("agent_chars"), unit="characters"
+)
 OWN = {measure.name: measure for measure in (EXECUTES, AGENT_CHARS)}
 """Measures that only the stages use."""
 
