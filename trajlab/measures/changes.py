@@ -43,7 +43,7 @@ class Changes(msgspec.Struct):
     """Every measure of the family from each period to the next, Holm-adjusted together; empty for one period."""
     collapses: list[Collapse]
     watched: list[str]
-    """Behaviours that are observed in all periods and so could have been seen to collapse."""
+    """Behaviours that occur and are observed in all periods, and so could have been seen to collapse."""
 
 
 def changes_of(trajectories: Trajectories) -> Changes:
@@ -60,9 +60,16 @@ def changes_of(trajectories: Trajectories) -> Changes:
         for before, after in itertools.pairwise(placed)
     ]
     known = [item for item in found if item.first.value is not None and item.second.value is not None]
-    watched = [name for name in COLLAPSIBLE if sum(item.name == name for item in known) == len(periods) - 1]
+    watched = [name for name in COLLAPSIBLE if _seen(name, known) == len(periods) - 1]
     collapses = [collapse for name in watched if (collapse := _collapse(name, placed, errors)) is not None]
     return Changes(periods, adjust(known, FAMILY), collapses, watched)
+
+
+def _seen(name: str, known: Sequence[Contrast]) -> int:
+    """Changes of period over which a behaviour is observed, 0 where it never occurs."""
+    own = [item for item in known if item.name == name]
+    occurs = any((item.first.value or 0) > 0 or (item.second.value or 0) > 0 for item in own)
+    return len(own) if occurs else 0
 
 
 def _collapse(name: str, placed: Sequence[Arm], errors: bool) -> Collapse | None:

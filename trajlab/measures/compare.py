@@ -125,9 +125,7 @@ class Comparison(msgspec.Struct):
     seed: int
 
 
-def side(
-    name: str, corpus: Corpus, population: Population, score_boundaries: Sequence[int] = ()
-) -> Side:
+def side(name: str, corpus: Corpus, population: Population, score_boundaries: Sequence[int] = ()) -> Side:
     """One run measured.
 
     Args:
@@ -169,9 +167,7 @@ def compare_sides(sides: Sequence[Side], seed: int = 0) -> Comparison:
     errors = sides[0].trajectories.population.include_errors
     placed = arms([(item.name, item.trajectories.frame) for item in sides])
     names = [*PRIMARY, *OTHERS]
-    contrasts = [
-        contrast(BY_NAME[name], placed[0], arm, include_errors=errors) for arm in placed[1:] for name in names
-    ]
+    contrasts = [contrast(BY_NAME[name], placed[0], arm, include_errors=errors) for arm in placed[1:] for name in names]
     contributions = [
         Contribution(
             before=before.name,

@@ -106,25 +106,25 @@ POINTS: dict[str, dict[str, Look]] = {
     "sampling": {
         "temperature": _option("temperature"),
         "top_p": _option("top_p"),
-        "maximum length": _option("max_response_length", "max_tokens"),
+        "maximum_length": _option("max_response_length", "max_tokens"),
     },
-    "tokens": {"rollout tokens": _amount("completion_tokens"), "train tokens": _never},
+    "tokens": {"rollout_tokens": _amount("completion_tokens"), "train_tokens": _never},
     "groups": {
-        "group size": _group_size,
+        "group_size": _group_size,
         "filtering": _option("filter_groups.enable"),
         "replay": _option("replay", "replay_buffer.enable", "replay_buffer_size"),
     },
     "updates": {
-        "training steps": _amount("training_steps"),
+        "training_steps": _amount("training_steps"),
         "epochs": _option("total_epochs", "num_train_epochs"),
-        "batch size": _option("train_batch_size"),
-        "mini-batch": _option("ppo_mini_batch_size"),
+        "batch_size": _option("train_batch_size"),
+        "mini_batch": _option("ppo_mini_batch_size"),
     },
-    "search": {"search budget": _never},
+    "search": {"search_budget": _never},
     "evaluation": {"splits": _distinct("split"), "protocol": _never, "repeats": _never},
     "hardware": {
         "devices": _option("n_gpus_per_node", "nnodes"),
-        "wall-clock": _amount("seconds"),
+        "wall_clock": _amount("seconds"),
     },
 }  # fmt: skip
 """The ten points in the order of the third report, each with the facets a log or a configuration can show."""

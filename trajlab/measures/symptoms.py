@@ -40,8 +40,8 @@ def symptoms(measured: _Estimates, score: ScoreSeries | None) -> list[Symptom]:
     smallest = min(gains, key=abs) if gains else None
     succeed = None if score is None or score.mean.value is None else score.maximum > 0.7 and score.mean.value < 0.5
     seen: dict[str, float | Estimate] = {}
-    if score is not None:
-        seen = {"maximum": score.maximum, "mean": score.mean}
+    if score is not None and score.mean.value is not None:
+        seen = {"maximum": score.maximum, "mean": score.mean.value}
     return [
         Symptom("score_unstable", None if std is None else std > 0.15, {} if std is None else {"std": std}, 0.15),
         _share("zero_reward_heavy", measured("reward_zero_rate"), 0.5, above=True),
