@@ -40,7 +40,10 @@ class Changes(msgspec.Struct):
 
     periods: list[str]
     steps: list[Contrast]
-    """Every measure of the family from each period to the next, Holm-adjusted together; empty for one period."""
+    """Every measure of the family from each period to the next, Holm-adjusted together; empty for one period.
+
+    A measure that is the same in all periods (never, or in every trajectory) is left out.
+    """
     collapses: list[Collapse]
     watched: list[str]
     """Behaviours that occur and are observed in all periods, and so could have been seen to collapse."""
@@ -52,7 +55,7 @@ def changes_of(trajectories: Trajectories) -> Changes:
     if len(periods) < 2:
         return Changes(periods, [], [], [])
     parts = trajectories.frame.partition_by("period", as_dict=True, maintain_order=True)
-    placed = arms([(period, parts[(period,)]) for period in periods])  # type: ignore[index]
+    placed = arms([(period, parts[(period,)]) for period in periods])
     errors = trajectories.population.include_errors
     found = [
         contrast(BY_NAME[name], before, after, include_errors=errors)
@@ -60,9 +63,15 @@ def changes_of(trajectories: Trajectories) -> Changes:
         for before, after in itertools.pairwise(placed)
     ]
     known = [item for item in found if item.first.value is not None and item.second.value is not None]
+    constant = {name for name in FAMILY if len({v for i in known if i.name == name for v in _ends(i)}) < 2}
+    known = [item for item in known if item.name not in constant]
     watched = [name for name in COLLAPSIBLE if _seen(name, known) == len(periods) - 1]
     collapses = [collapse for name in watched if (collapse := _collapse(name, placed, errors)) is not None]
     return Changes(periods, adjust(known, FAMILY), collapses, watched)
+
+
+def _ends(item: Contrast) -> tuple[float | None, float | None]:
+    return item.first.value, item.second.value
 
 
 def _seen(name: str, known: Sequence[Contrast]) -> int:

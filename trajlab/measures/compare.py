@@ -197,10 +197,10 @@ def associations(one: Side) -> list[Association]:
         did, did_not = known.filter(pl.col(name)), known.filter(~pl.col(name))
         if did.is_empty() or did_not.is_empty():
             continue
-        values = [column(part, pl.col("correct")) for part in (did, did_not)]
-        tasks = [part["cluster"].to_numpy() for part in (did, did_not)]
-        pooled = difference(*values, *tasks, shared_clusters=True)
-        found.append(Association(one.name, name, pooled, paired_difference(*values, *tasks)))
+        yes, no = column(did, pl.col("correct")), column(did_not, pl.col("correct"))
+        tasks, other_tasks = did["cluster"].to_numpy(), did_not["cluster"].to_numpy()
+        pooled = difference(yes, no, tasks, other_tasks, shared_clusters=True)
+        found.append(Association(one.name, name, pooled, paired_difference(yes, no, tasks, other_tasks)))
     return found
 
 

@@ -18,6 +18,7 @@ from trajlab.report.parameters import coerce, read_parameters
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
+from trajlab.report.written.words import texts
 
 NOTEBOOK = "epoch_audit"
 CORPUS_FOLDER = "corpus"
@@ -112,6 +113,7 @@ def check_parameters(parameters: dict[str, object]) -> None:
     known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
     coerce(known, parameters)
     check_by(str(parameters.get("by", "epoch")))
+    texts(str(parameters.get("language", "en")))
 
 
 def _corpus(sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None) -> Corpus:

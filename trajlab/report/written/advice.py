@@ -10,7 +10,7 @@ from trajlab.measures.changes import Changes, Collapse
 from trajlab.measures.compare import Side
 from trajlab.measures.symptoms import FROM_METRICS, Symptom, symptoms
 from trajlab.report.tables import EstimateLike
-from trajlab.report.written.document import Block, Bullets, Paragraph, Section, Table
+from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Table
 from trajlab.report.written.run_sections import p_text
 from trajlab.report.written.words import Words
 from trajlab.stats import Estimate
@@ -21,7 +21,7 @@ _NAMED = 4
 
 def recommendations(words: Words, sides: Sequence[Side], findings: Sequence[Finding] = ()) -> Section:
     """The quick reference, a row for each run and symptom that is shown, each with what it rests on."""
-    rows = []
+    rows: list[list[Cell]] = []
     fine, unseen = [], []
     for side in sides:
         for symptom in symptoms(side.estimate, side.score):
@@ -38,7 +38,7 @@ def recommendations(words: Words, sides: Sequence[Side], findings: Sequence[Find
     blocks: list[Block] = []
     if rows:
         head = [words.say(f"column.{key}") for key in ("run", "symptom", "evidence", "cause", "action")]
-        blocks.append(Table(head, rows, words.say("advice.caption")))  # type: ignore[arg-type]
+        blocks.append(Table(head, rows, words.say("advice.caption")))
     else:
         blocks.append(Paragraph(words.say("advice.none")))
     if fine:
@@ -77,7 +77,7 @@ def _is_share(symptom: Symptom) -> bool:
 def _value(words: Words, value: float | Estimate, key: str) -> str:
     if isinstance(value, EstimateLike):
         return str(words.estimate(value, share=True))
-    return f"{value:+.3f}".replace("-", "−") if key == "plateau" else f"{value:.4f}"
+    return f"{value:+.4f}".replace("-", "−") if key == "plateau" else f"{value:.4f}"
 
 
 def unobserved(words: Words, sides: Sequence[Side]) -> Section:
@@ -145,7 +145,7 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
     """Each measure of the family from period to period, with what is shown and what is not."""
     if not changes.steps:
         return [words.tell("unobserved", "collapse.one_period", run=name)]
-    rows = []
+    rows: list[list[Cell]] = []
     for item in changes.steps:
         adjusted = words.say("word.not_observed") if item.adjusted is None else p_text(item.adjusted)
         verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
@@ -153,7 +153,7 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
         rows.append([words.measure(item.name), span, words.change(item.name, item.pooled),
                      words.change(item.name, item.within), adjusted, verdict])  # fmt: skip
     head = [words.say(f"column.{key}") for key in ("measure", "periods", "pooled", "within", "adjusted", "verdict")]
-    blocks: list[Block] = [Table(head, rows, words.say("change.caption", run=name, n=len(rows)))]  # type: ignore[list-item]
+    blocks: list[Block] = [Table(head, rows, words.say("change.caption", run=name, n=len(rows)))]
     opposite = [f"{words.measure(i.name)} {words.period(i.before)} → {words.period(i.after)}"
                 for i in changes.steps if i.opposite]  # fmt: skip
     if opposite:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trajlab.checks.finding import Finding
+from trajlab.checks.lines import LINE_CHECKS
 from trajlab.measures.budgets import budget
 from trajlab.measures.changes import changes_of
 from trajlab.measures.compare import Side
@@ -10,11 +11,11 @@ from trajlab.measures.configuration import configuration
 from trajlab.measures.quadrants import reward_components
 from trajlab.measures.score_series import rollout_epoch_starts, score_series
 from trajlab.report.epoch_audit import EpochAudit
+from trajlab.report.text import Html, join
 from trajlab.report.written import advice, run_sections
-from trajlab.report.written.document import Block, Document, Paragraph, Section
+from trajlab.report.written.document import Block, Document, Paragraph, Section, section_html
+from trajlab.report.written.files import write_markdown
 from trajlab.report.written.words import Words
-
-__all__ = ["audit_report", "side_of"]
 
 
 def side_of(audit: EpochAudit) -> Side:
@@ -48,7 +49,7 @@ def audit_report(audit: EpochAudit, language: str = "en") -> Document:
     conclusion: list[Block] = [
         Paragraph(_lead(words, side)),
         *collapse,
-        *(words.tell(f.status, "conclusion.finding", code=f.code, text=_finding(words, f))  # type: ignore[arg-type]
+        *(words.tell(f.status, "conclusion.finding", code=f.code, text=_finding(words, f, side))
           for f in audit.findings if f.status in ("alarm", "warn")),
         *(words.tell("alarm", "conclusion.gate", name=gate.name, text=gate.message)
           for gate in audit.gates if gate.status in ("failed", "inconclusive")),
@@ -80,5 +81,28 @@ def _lead(words: Words, side: Side) -> str:
     )
 
 
-def _finding(words: Words, finding: Finding) -> str:
-    return words.find(f"finding.{finding.code}") or finding.message
+def _finding(words: Words, finding: Finding, side: Side) -> str:
+    """The check's own message, or the language's words for it with the figure they rest on."""
+    text = words.find(f"finding.{finding.code}")
+    if text is None:
+        return finding.message
+    measure = next((check.measure for check in LINE_CHECKS if check.code == finding.code), None)
+    if measure is None or side.estimate(measure).value is None:
+        return text
+    return f"{text}: {words.of_measure(measure, side.estimate(measure))}"
+
+
+def write_audit_report(audit: EpochAudit, language: str = "en") -> Html | None:
+    """Write ``report.md`` to the run folder.
+
+    Returns:
+        The report as HTML where it is in another language than the audit's page, else nothing to show.
+
+    Raises:
+        UsageError: Another language than those there are.
+    """
+    document = audit_report(audit, language)
+    write_markdown(document)
+    if language == "en":
+        return None
+    return join([section_html(section) for section in document.sections], "\n")

@@ -124,7 +124,7 @@ def _row(cells: Sequence[str]) -> str:
 def section_html(section: Section) -> Html:
     """A section with its heading."""
     body = [_html_block(block) for block in section.blocks]
-    return join([Html(f'<h2 id="{escape(section.key)}">{escape(section.title)}</h2>'), *body], "\n")
+    return join([Html(f'<h2 id="report-{escape(section.key)}">{escape(section.title)}</h2>'), *body], "\n")
 
 
 def _html_block(block: Block) -> Html:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from trajlab.measures.compare import Side, associations
 from trajlab.measures.configuration import LABELS_ONLY, ordered, short
 from trajlab.measures.quadrants import ANSWER_AND_TOOL
+from trajlab.measures.score_series import ScoreSeries
 from trajlab.report.tables import number
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Shown, Table
 from trajlab.report.written.words import Words
@@ -49,7 +50,13 @@ def configuration(words: Words, sides: Sequence[Side]) -> Section:
             blocks.append(Table([words.say("column.parameter"), *names(sides)], rows))
         if rest:
             said = [f"{name} = {next(iter(_values(known, name)))}" for name in rest]
-            blocks.append(Paragraph(words.say("configuration.rest", settings=words.list(said))))
+            blocks.append(
+                Paragraph(
+                    words.say(
+                        "configuration.rest" if len(sides) > 1 else "configuration.further", settings=words.list(said)
+                    )
+                )
+            )
         read = [f"{side.name}: {side.configuration.source}" for side in known]
         blocks.append(Paragraph(words.say("configuration.source", sources=words.list(read))))
     return Section("configuration", words.say("section.configuration"), blocks)
@@ -70,7 +77,7 @@ def score(words: Words, sides: Sequence[Side]) -> Section:
     if unseen:
         blocks.append(words.tell("unobserved", "score.not_observed", runs=words.list(unseen)))
     if len(unseen) < len(sides):
-        makers = {
+        makers: dict[str, Callable[[ScoreSeries], Cell]] = {
             "mean": lambda s: words.estimate(s.mean, share=False),
             "maximum": lambda s: f"{s.maximum:.4f}",
             "std": lambda s: f"{s.std:.4f}",
