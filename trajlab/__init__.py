@@ -18,6 +18,10 @@ _WHERE = {
     "Corpus": "trajlab.corpus.corpus",
     "audit": "trajlab.report.audit",
     "AuditResult": "trajlab.report.audit",
+    "compare": "trajlab.report.compare",
+    "CompareResult": "trajlab.report.compare",
+    "stages": "trajlab.report.stages",
+    "StagesResult": "trajlab.report.stages",
     "label_command": "trajlab.behavior.shell",
     "explain_command": "trajlab.behavior.shell",
     "Estimate": "trajlab.stats",
@@ -45,6 +49,10 @@ if TYPE_CHECKING:
     from trajlab.records import Trajectory as Trajectory
     from trajlab.report.audit import AuditResult as AuditResult
     from trajlab.report.audit import audit as audit
+    from trajlab.report.compare import CompareResult as CompareResult
+    from trajlab.report.compare import compare as compare
+    from trajlab.report.stages import StagesResult as StagesResult
+    from trajlab.report.stages import stages as stages
     from trajlab.stats import Estimate as Estimate
 
 

@@ -102,6 +102,7 @@ def rebuild(corpus: str, jobs: int | None) -> None:
     show_default=True,
     help="Exit with 1 on.",
 )
+@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the written report.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
 def audit(
     sources: tuple[str, ...],
@@ -111,18 +112,87 @@ def audit(
     epoch: str,
     settings: tuple[str, ...],
     fail_on: Any,
+    language: str,
     jobs: int | None,
 ) -> None:
     """Read logs (or open a corpus) and write an audit of each run."""
     from trajlab.report.audit import audit as run_audit
     from trajlab.report.parameters import split_settings
 
-    parameters: dict[str, object] = {"by": by, **split_settings(settings)}
+    parameters: dict[str, object] = {"by": by, "language": language, **split_settings(settings)}
     if epoch != "all":
         parameters["epoch"] = epoch
     result = run_audit(list(sources), out, run=run, fail_on=fail_on, jobs=jobs, **parameters)
     _tell(result)
     sys.exit(result.exit_code)
+
+
+@cli.command(epilog=_EXIT_CODES)
+@click.argument("sources", nargs=-1, required=True, metavar="SRC_A SRC_B...")
+@click.option("-o", "--out", required=True, metavar="DIR", help="Folder for the report; made if missing.")
+@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only these runs, in this order; default: all.")
+@click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["alarm", "warn", "never"]),
+    default="alarm",
+    show_default=True,
+    help="Exit with 1 on.",
+)
+@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the report.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+def compare(
+    sources: tuple[str, ...],
+    out: str,
+    runs: tuple[str, ...],
+    by: str,
+    settings: tuple[str, ...],
+    fail_on: Any,
+    language: str,
+    jobs: int | None,
+) -> None:
+    """Compare runs side by side: configuration, score, behaviour, differences, budgets, fairness.
+
+    A source is a corpus or logs; every run in the sources is compared with the first.
+    """
+    from trajlab.report.compare import compare as run_compare
+    from trajlab.report.parameters import split_settings
+
+    parameters: dict[str, object] = {"by": by, "language": language, **split_settings(settings)}
+    result = run_compare(*sources, out=out, runs=runs, fail_on=fail_on, jobs=jobs, **parameters)
+    click.echo(f"{', '.join(result.names)}: {result.record.message or result.record.status}  {result.report}")
+    click.echo(f"written report: {result.markdown}\nindex: {result.index}")
+    sys.exit(result.exit_code)
+
+
+@cli.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@click.option("--n", "n", default=80, show_default=True, metavar="N", help="Trajectories drawn from each stage.")
+@click.option("-o", "--out", metavar="DIR", help="Folder for the report; default: it is only printed.")
+@click.option("--run", metavar="NAME", help="Only this run; default: each run.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
+@click.option("--margin", default=0.10, show_default=True, help="How far verification may fall and count as held.")
+@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the report.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+def stages(
+    sources: tuple[str, ...],
+    n: int,
+    out: str | None,
+    run: str | None,
+    seed: int,
+    margin: float,
+    language: str,
+    jobs: int | None,
+) -> None:
+    """Compare early with late: N trajectories from the first and the last quarter of the training steps."""
+    from trajlab.report.stages import stages as run_stages
+
+    found = run_stages(list(sources), out, n=n, seed=seed, margin=margin, run=run, language=language, jobs=jobs)
+    for one in found:
+        click.echo(str(one))
+        if one.folder is not None:
+            click.echo(f"report: {one.folder / 'report.html'}")
 
 
 @cli.command()

@@ -16,7 +16,7 @@ from trajlab.behavior import derive as rules
 from trajlab.corpus.assemble import assemble, assembly_key
 from trajlab.corpus.batches import TableRows
 from trajlab.corpus.manifest import Manifest, locked, require_manifest, save_manifest
-from trajlab.corpus.parts import PARTS, SUMMARY, PartWriter, Unit, UnitSummary
+from trajlab.corpus.parts import PARTS, SUMMARY, PartWriter, Unit, UnitSummary, file_sizes
 from trajlab.corpus.plan import unit_key
 from trajlab.corpus.rows import add_derived, digest
 from trajlab.engines import choose_jobs, map_units
@@ -101,7 +101,8 @@ def rebuild_part(task: RebuildTask) -> str:
     for rows in derived.values():
         writer.write(rows)
     summary = msgspec.json.decode((old / SUMMARY).read_bytes(), type=UnitSummary)
-    (aside / SUMMARY).write_bytes(msgspec.json.encode(msgspec.structs.replace(summary, key=task.key)))
+    summary = msgspec.structs.replace(summary, key=task.key, files=file_sizes(aside))
+    (aside / SUMMARY).write_bytes(msgspec.json.encode(summary))
     shutil.rmtree(final, ignore_errors=True)
     aside.rename(final)
     return task.key

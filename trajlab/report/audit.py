@@ -20,6 +20,7 @@ from trajlab.report.parameters import coerce, read_parameters
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
+from trajlab.report.written.words import texts
 
 NOTEBOOK = "epoch_audit"
 CORPUS_FOLDER = "corpus"
@@ -122,6 +123,7 @@ def _checked(parameters: dict[str, object]) -> dict[str, Any]:
     effective = coerce(known, parameters)
     check_by(effective["by"])
     thresholds(effective["thresholds"])
+    texts(effective["language"])
     return effective
 
 

@@ -325,5 +325,6 @@ def _render(folder: Path, record: RunRecord, result: Result | None) -> None:
     if not path.exists():
         return
     node = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    export_html(node, record, folder / records.REPORT_FILE, result)
+    language = record.parameters.get("language") or "en"
+    export_html(node, record, folder / records.REPORT_FILE, result, language=str(language))
     _refuse_oversize(folder / records.REPORT_FILE)

@@ -1,0 +1,65 @@
+"""What each run spent, beside every comparison: episodes, tokens, seconds, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+SPENT = ("prompt_tokens", "completion_tokens", "seconds", "cost")
+TOLERANCE = 0.05
+"""Budgets further apart than this share of the larger one differ."""
+
+
+class Budget(msgspec.Struct):
+    """What one run spent, as far as its logs record it."""
+
+    run: str
+    episodes: int
+    training_steps: int | None
+    tasks: int
+    sums: dict[str, float | None]
+    """Sum by column of `SPENT`; ``None`` where no trajectory records it."""
+    recorded: dict[str, int]
+    """Trajectories that record it."""
+
+    def amount(self, kind: str) -> float | None:
+        """One budget by name; a sum that not every trajectory records is no total, so ``None``."""
+        if kind == "episodes":
+            return float(self.episodes)
+        if kind == "training_steps":
+            return None if self.training_steps is None else float(self.training_steps)
+        return self.sums[kind] if self.recorded[kind] == self.episodes else None
+
+
+KINDS = ("episodes", "training_steps", *SPENT)
+
+
+def budget(run: str, frame: pl.DataFrame) -> Budget:
+    """The budget of the trajectories of one run."""
+    steps = frame["train_step"].drop_nulls().n_unique()
+    recorded = {name: frame[name].count() for name in SPENT}
+    return Budget(
+        run=run,
+        episodes=frame.height,
+        training_steps=steps or None,
+        tasks=frame["task_id"].drop_nulls().n_unique(),
+        sums={name: float(frame[name].sum()) if recorded[name] else None for name in SPENT},
+        recorded=recorded,
+    )
+
+
+def differing(budgets: Sequence[Budget]) -> list[str]:
+    """Budgets that all runs record and in which they differ by more than `TOLERANCE`."""
+    found = []
+    for kind in KINDS:
+        known = [amount for item in budgets if (amount := item.amount(kind)) is not None]
+        if len(known) == len(budgets) and max(known) > 0 and min(known) < (1 - TOLERANCE) * max(known):
+            found.append(kind)
+    return found
+
+
+def unknown(budgets: Sequence[Budget]) -> list[str]:
+    """Budgets that some run does not record for all its trajectories."""
+    return [kind for kind in KINDS if any(item.amount(kind) is None for item in budgets)]

@@ -1,0 +1,108 @@
+"""The written report of one run."""
+
+from __future__ import annotations
+
+from trajlab.checks.finding import Finding
+from trajlab.checks.lines import LINE_CHECKS
+from trajlab.measures.budgets import budget
+from trajlab.measures.changes import changes_of
+from trajlab.measures.compare import Side
+from trajlab.measures.configuration import configuration
+from trajlab.measures.quadrants import reward_components
+from trajlab.measures.score_series import rollout_epoch_starts, score_series
+from trajlab.report.epoch_audit import EpochAudit
+from trajlab.report.text import Html, join
+from trajlab.report.written import advice, run_sections
+from trajlab.report.written.document import Block, Document, Paragraph, Section, section_html
+from trajlab.report.written.files import write_markdown
+from trajlab.report.written.words import Words
+
+
+def side_of(audit: EpochAudit) -> Side:
+    """The run of an audit as the sections want it."""
+    run = audit.trajectories.population.run
+    name = run if run is not None else ", ".join(audit.corpus.runs)
+    answer, tool = reward_components(audit.corpus, audit.trajectories)
+    return Side(
+        name=name,
+        corpus=audit.corpus,
+        trajectories=audit.trajectories,
+        measured=audit.measured,
+        quadrants=audit.quadrants,
+        score=score_series(audit.trajectories),
+        rollout_starts=rollout_epoch_starts(audit.trajectories),
+        configuration=configuration(audit.corpus, name),
+        budget=budget(name, audit.frame),
+        components=[part for part in (answer, tool) if part is not None],
+    )
+
+
+def audit_report(audit: EpochAudit, language: str = "en") -> Document:
+    """The written report of an audit.
+
+    Raises:
+        UsageError: Another language than those there are.
+    """
+    words, side = Words(language), side_of(audit)
+    changes = changes_of(audit.trajectories)
+    collapse = advice.collapse_sentences(words, side.name, changes)
+    conclusion: list[Block] = [
+        Paragraph(_lead(words, side)),
+        *collapse,
+        *(words.tell(f.status, "conclusion.finding", code=f.code, text=_finding(words, f, side))
+          for f in audit.findings if f.status in ("alarm", "warn")),
+        *(words.tell("alarm", "conclusion.gate", name=gate.name, text=gate.message)
+          for gate in audit.gates if gate.status in ("failed", "inconclusive")),
+    ]  # fmt: skip
+    sections = [
+        Section("conclusion", words.say("section.conclusion"), conclusion),
+        run_sections.configuration(words, [side]),
+        run_sections.score(words, [side]),
+        run_sections.rewards(words, [side]),
+        run_sections.behaviour(words, [side]),
+        run_sections.quadrants(words, [side]),
+        Section("changes", words.say("section.changes"), [*collapse, *advice.change_table(words, side.name, changes)]),
+        advice.recommendations(words, [side], audit.findings if language == "en" else ()),
+        advice.unobserved(words, [side]),
+    ]
+    title = words.say("title.audit", run=side.name, period=f" · {words.period(audit.period)}" if audit.period else "")
+    return Document(title, sections, language)
+
+
+def _lead(words: Words, side: Side) -> str:
+    correct, reward = side.estimate("correct_rate"), side.estimate("mean_reward")
+    return words.say(
+        "conclusion.audit",
+        run=side.name,
+        trajectories=f"{side.budget.episodes:,}",
+        tasks=f"{side.budget.tasks:,}",
+        correct=words.of_measure("correct_rate", correct),
+        reward=words.of_measure("mean_reward", reward),
+    )
+
+
+def _finding(words: Words, finding: Finding, side: Side) -> str:
+    """The check's own message, or the language's words for it with the figure they rest on."""
+    text = words.find(f"finding.{finding.code}")
+    if text is None:
+        return finding.message
+    measure = next((check.measure for check in LINE_CHECKS if check.code == finding.code), None)
+    if measure is None or side.estimate(measure).value is None:
+        return text
+    return f"{text}: {words.of_measure(measure, side.estimate(measure))}"
+
+
+def write_audit_report(audit: EpochAudit, language: str = "en") -> Html | None:
+    """Write ``report.md`` to the run folder.
+
+    Returns:
+        The report as HTML where it is in another language than the audit's page, else nothing to show.
+
+    Raises:
+        UsageError: Another language than those there are.
+    """
+    document = audit_report(audit, language)
+    write_markdown(document)
+    if language == "en":
+        return None
+    return join([section_html(section) for section in document.sections], "\n")

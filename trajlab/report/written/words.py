@@ -1,0 +1,134 @@
+"""Sentences of a language, as data: a table of texts with placeholders for each language."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from trajlab.errors import UsageError
+from trajlab.measures.catalogue import BY_NAME
+from trajlab.measures.stages import OWN
+from trajlab.report.tables import EstimateLike, number
+from trajlab.report.written.document import Paragraph, Shown, Tone
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[str, ...] = get_args(Language)
+
+DIGITS = {"correct_rate": 2}
+"""Decimals of a percentage, where not 1: as the first report prints them."""
+
+
+@cache
+def texts(language: str) -> dict[str, Any]:
+    """The table of a language: sections of key and sentence.
+
+    Raises:
+        UsageError: There is no such language.
+    """
+    if language not in LANGUAGES:
+        raise UsageError("language", repr(language), " or ".join(LANGUAGES), "For example --language zh")
+    return tomllib.loads(files("trajlab.report.written").joinpath(f"{language}.toml").read_text("utf-8"))
+
+
+class Words:
+    """Sentences and numbers in one language.
+
+    Args:
+        language: ``en`` or ``zh``.
+
+    Raises:
+        UsageError: Another language.
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        self.language = language
+        self._texts = texts(language)
+
+    def say(self, key: str, **values: object) -> str:
+        """The sentence ``group.name`` with its placeholders filled."""
+        group, _, name = key.partition(".")
+        text: str = self._texts[group][name]
+        return text.format(**{name: str(value) for name, value in values.items()})
+
+    def find(self, key: str) -> str | None:
+        """A text that a language need not have."""
+        group, _, name = key.partition(".")
+        found = self._texts[group].get(name)
+        return None if found is None else str(found)
+
+    def tell(self, tone: Tone, key: str, **values: object) -> Paragraph:
+        """A sentence as a paragraph, its tone in words before it."""
+        word = "" if tone == "plain" else self.say(f"tone.{tone}")
+        return Paragraph(self.say(key, **values), tone, word)
+
+    def measure(self, name: str) -> str:
+        """Title of a measure."""
+        own = self.find(f"measure.{name}")
+        measure = OWN.get(name) or BY_NAME.get(name)
+        return own or (measure.label if measure is not None else name)
+
+    def list(self, items: list[str]) -> str:
+        """Items in one sentence; a word for none."""
+        return self.say("word.comma").join(items) if items else self.say("word.none")
+
+    def period(self, name: str) -> str:
+        """A period in the language: ``epoch 2`` is E2 of the reports."""
+        kind, _, rest = name.partition(" ")
+        text = self.find(f"period.{kind}")
+        return name if text is None else text.format(rest=rest)
+
+    def estimate(self, found: EstimateLike, *, share: bool, digits: int = 1) -> Shown:
+        """An estimate with interval and n."""
+        if found.value is None:
+            return Shown(self.say("word.not_observed"))
+        ends = [self.say("word.unbounded") if end is None else _plain(end, share, digits)
+                for end in (found.low, found.high)]  # fmt: skip
+        bounded = found.low is not None or found.high is not None
+        count = _count(found, share)
+        missing = getattr(found, "missing", 0)
+        if missing:
+            count += self.say("word.missing", n=f"{missing:,}")
+        unit = " %" if share else ""
+        interval = f"[{ends[0]}, {ends[1]}]" if bounded else self.say("word.no_interval")
+        return Shown(_plain(found.value, share, digits) + unit, interval, count, found.method)
+
+    def of_measure(self, name: str, found: EstimateLike) -> Shown:
+        """The estimate of a measure, a share as a percentage."""
+        return self.estimate(found, share=is_share(name), digits=DIGITS.get(name, 1))
+
+    def change(self, name: str, found: EstimateLike) -> Shown:
+        """A difference with its sign; of shares in percentage points."""
+        if found.value is None:
+            return Shown(self.say("word.not_observed"))
+        share, digits = is_share(name), DIGITS.get(name, 1)
+        ends = [self.say("word.unbounded") if end is None else _signed(end, share, digits)
+                for end in (found.low, found.high)]  # fmt: skip
+        bounded = found.low is not None or found.high is not None
+        interval = f"[{ends[0]}, {ends[1]}]" if bounded else self.say("word.no_interval")
+        n = "" if found.denominator is None else f"n {number(found.denominator)}"
+        unit = self.say("word.points") if share else ""
+        return Shown(_signed(found.value, share, digits) + unit, interval, n, found.method)
+
+
+def is_share(name: str) -> bool:
+    """Shown in per cent: shares, and ratios that lie between 0 and 1."""
+    measure = OWN.get(name) or BY_NAME.get(name)
+    return measure is not None and (measure.kind == "share" or measure.bounded)
+
+
+def _count(found: EstimateLike, share: bool) -> str:
+    if found.denominator is None:
+        return ""
+    n = number(found.denominator)
+    return f"{number(found.numerator)}/{n}" if share and found.numerator is not None else f"n {n}"
+
+
+def _plain(value: float, share: bool, digits: int) -> str:
+    return f"{100 * value:.{digits}f}" if share else number(value)
+
+
+def _signed(value: float, share: bool, digits: int) -> str:
+    text = f"{100 * value:+.{digits}f}" if share else f"{value:+.4g}"
+    return text.replace("-", "−")
