@@ -129,6 +129,12 @@ def test_multi_edit_and_patch_tools_are_read() -> None:
         assert {h.rule for h in hits} == {"assertion_removed", "test_file_edited"}, call.tool
 
 
+def test_lone_surrogates_in_arguments_of_any_shape_do_no_harm() -> None:
+    for arguments in ({"path": "a.py", "new_str": ["\ud800"]}, {"path": "\ud800", "edits": [{"old_string": "\ud800"}]}):
+        call = ToolCall("MultiEdit", arguments, executed=True)
+        assert hack_candidates([call], [mask_of(frozenset({"edit"}))]) == []
+
+
 def test_places_in_a_patch_are_places_in_its_text() -> None:
     patch = (
         "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n-old\n+new\n kept\n--- /dev/null\n+++ b/y.py\n@@ -0,0 +1 @@\n+made\n"
@@ -225,7 +231,7 @@ def test_any_text_gives_hits_within_it(commands: list[str], mask: int) -> None:
         assert hit.timed_out or (hit.start is not None and 0 <= hit.start <= (hit.end or 0) <= len(commands[hit.call]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(["path", "old_str", "new_str", "content", "edits", "patch", "command", "url"]),
                        _WORDS | st.none() | st.lists(_WORDS, max_size=2) | st.integers(), max_size=5),
        st.sampled_from(["edit", "Write", "view", "webfetch", "MultiEdit", "apply_patch", "python", "no"]))  # fmt: skip

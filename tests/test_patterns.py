@@ -35,7 +35,7 @@ def population(texts: list[str | None], correct: list[bool | None] | None = None
         },
         schema_overrides={"pattern": pl.String, "correct": pl.Boolean},
     )
-    return Trajectories(Population(), frame, 0, 0, ["all"], "epoch", threshold_used=False)
+    return Trajectories(Population(), frame, 0, 0, ["all"], threshold_used=False, periods_by="epoch")
 
 
 def observed(texts: list[str | None], **more: int) -> Patterns:

@@ -7,6 +7,7 @@ row that says so.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -144,6 +145,16 @@ def _text_of(call: ToolCall) -> str:
     return "\n".join([value for value in (call.arguments or {}).values() if isinstance(value, str)])
 
 
+def _argument_text(value: object) -> str:
+    """An argument as the text that places count in: lines joined, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    # The standard library's encoder: a log may hold lone surrogates.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 class _Screen:
     """State of one trajectory: what the agent made so far, and the hits."""
 
@@ -185,8 +196,7 @@ class _Screen:
             return
         if changes:
             for piece in pieces_of_tool(arguments):
-                value = arguments.get(piece.argument or "", "")
-                self._piece(piece, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+                self._piece(piece, _argument_text(arguments.get(piece.argument or "", "")))
         if looks:
             kind = kind_of_tool(call.tool)
             program = {"web": "curl", "search": "grep", "python": "python"}.get(kind or "", "cat")
