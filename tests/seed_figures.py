@@ -11,13 +11,16 @@ from typing import Any
 
 import trajlab
 from trajlab.corpus.corpus import Corpus
+from trajlab.measures.changes import changes_of
 from trajlab.measures.compare import Side
 from trajlab.measures.configuration import short
 from trajlab.measures.frame import Population
+from trajlab.measures.symptoms import symptoms
 from trajlab.report.compare_runs import RunComparison
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.result import Result
 from trajlab.report.written.audit_report import side_of
+from trajlab.report.written.document import to_markdown
 from trajlab.simulate import Description, load_description, simulate
 from trajlab.simulate.description import bounds
 
@@ -200,3 +203,27 @@ def _value(result: Result, name: str, group: str, factor: float = 1.0) -> float 
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
+
+
+def claims(comparison: RunComparison) -> list[tuple[str, bool]]:
+    """What the reports must say, whatever the first report claims."""
+    sides = {side.name: side for side in comparison.comparison.sides}
+    changes = {name: changes_of(side.trajectories) for name, side in sides.items()}
+    shown = {name: {s.key for s in symptoms(side.estimate, side.score) if s.shown} for name, side in sides.items()}
+    onsets = {name: [c.onset for c in own.collapses] for name, own in changes.items()}
+    cuts = {n: one.score is not None and one.score.epoch_starts != one.rollout_starts for n, one in sides.items()}
+    said = to_markdown(comparison.document)
+    r4 = sides["R4"].score
+    return [
+        ("R3 collapsed, onset in E2", onsets["R3"] == ["epoch 2"]),
+        ("no other run collapsed", not any(onsets[name] for name in ("R1", "R2", "R4", "R5"))),
+        ("cuts of scores and rollouts disagree in R3, R4, R5 only", [n for n in cuts if cuts[n]] == ["R3", "R4", "R5"]),
+        ("the report says so", all(f"{n}: scores and rollouts are cut" in said for n in ("R3", "R4", "R5"))),
+        ("R4 is not monotone", r4 is not None and r4.monotone is False),
+        ("R4's zero share is under its line", "zero_reward_heavy" not in shown["R4"]),
+        ("few_succeed is shown by R1 and R3 only", [n for n in shown if "few_succeed" in shown[n]] == ["R1", "R3"]),
+        ("one_step_heavy and tool_use_low are shown by R1 and R3 only",
+         all([n for n in shown if key in shown[n]] == ["R1", "R3"] for key in ("one_step_heavy", "tool_use_low"))),
+        ("no change of score is attributable", not any(c.attributable for c in comparison.comparison.contributions)),
+        ("identities hold", all(a == b for s in sides.values() for t in s.quadrants for _, a, b in t.identities)),
+    ]  # fmt: skip

@@ -75,8 +75,9 @@ class Document(msgspec.Struct, frozen=True):
         return next(section for section in self.sections if section.key == key)
 
 
-# Characters that Markdown acts on; brackets only where they would make a link or a definition.
-_MARKUP = re.compile(r"[\\`*<|~$&]|(?<!\w)_|_(?!\w)|(?<=\])[(\[:]")
+# Characters that Markdown acts on; brackets only where they would make a link or a definition,
+# and addresses so that none becomes a link by itself.
+_MARKUP = re.compile(r"[\\`*<|~$&]|(?<!\w)_|_(?!\w)|(?<=\])[(\[:]|:(?=//)|(?<=www)\.")
 _AT_START = re.compile(r"(?:#+|[-+]|\d+(?=[.)]))(?=[\s.)]|$)|[>=]|-(?=--)")
 
 
