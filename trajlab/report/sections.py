@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 import polars as pl
 
@@ -86,9 +88,9 @@ def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
     return estimate_table(rows, [Column("measure", "measure"), Column("value", "value", bar=shares)], caption=caption)
 
 
-def measures_of(audit: EpochAudit, section: str, what: str) -> Html:
+def measures_of(audit: EpochAudit, section: str, what: str, without: Collection[str] = ()) -> Html:
     """All measures of a section that are observed; those that are not, named."""
-    names = [measure.name for measure in MEASURES if measure.section == section]
+    names = [measure.name for measure in MEASURES if measure.section == section and measure.name not in without]
     known = [name for name in names if audit.estimate(name).value is not None]
     if not known:
         return not_observed(what, HOW_TO_LOG[section])
@@ -242,10 +244,10 @@ def tools(audit: EpochAudit) -> Html:
 
 def commands(audit: EpochAudit) -> Html:
     """What commands did, the scopes of tests, and both by verdict."""
-    shown = measures_of(audit, "commands", "Commands")
+    labels = [f"{label_column(label)}_rate" for label in LABELS]
+    shown = measures_of(audit, "commands", "Commands", without=labels)
     if audit.estimate("any_test_rate").value is None:
         return shown
-    labels = [f"{label_column(label)}_rate" for label in LABELS]
     figure = bars(
         [BY_NAME[name].title for name in labels],
         [audit.estimate(name) for name in labels],
