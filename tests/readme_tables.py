@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 
+from trajlab.checks import hacks
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
@@ -95,6 +96,8 @@ def checks() -> str:
         side = ">" if check.bad == "high" else "<"
         said = [f"{kind} {side} {line[kind]:g}" for kind in ("warn", "alarm") if kind in line]
         rows.append((f"`{check.code}`", check.title, f"`{check.measure}`", ", ".join(said), f"`{check.threshold}`"))
+    said = [f"{kind} > {lines[hacks.LINE][kind]:g}" for kind in ("warn", "alarm")]
+    rows.append((f"`{hacks.CODE}`", hacks.TITLE, "`hack_tier_1_rate`", ", ".join(said), f"`{hacks.LINE}`"))
     return table(["code", "says", "measure", "lines", "name of the line"], rows)
 
 

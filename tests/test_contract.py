@@ -65,7 +65,8 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     if path == EMPTY:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
-    expected = COMPANION_NAMES.get(Path(path).name, path.split("/")[0])
+    folder = path.split("/")[0]
+    expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")
@@ -146,13 +147,16 @@ def fuller_samples(folder: Path) -> None:
         line = (SAMPLES / "chat" / spelling / "rows.jsonl").read_text(encoding="utf-8").split("\n")[0]
         (folder / f"{spelling}.jsonl").write_text(json.dumps(json.loads(line) | EVERY_COLUMN) + "\n", encoding="utf-8")
     task = "datekit__leap-102"
-    document = json.loads(
-        (SAMPLES / "mini_swe_agent/mini-swe-agent-demo/attempt_1" / task / f"{task}.traj.json").read_bytes()
-    )
-    for message in document["messages"]:
-        if message["role"] == "assistant":
-            message["extra"]["response"] = {"usage": {"prompt_tokens": 7, "completion_tokens": 2}}
-    (folder / f"{task}.traj.json").write_text(json.dumps(document), encoding="utf-8")
+    usage = {
+        "prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3},
+        "completion_tokens_details": {"reasoning_tokens": 1},
+    }  # fmt: skip
+    for number, run in enumerate(("mini-swe-agent-demo/attempt_1", "version_1.15.0")):
+        document = json.loads((SAMPLES / "mini_swe_agent" / run / task / f"{task}.traj.json").read_bytes())
+        for message in document["messages"]:
+            if message["role"] == "assistant":
+                message["extra"]["response"] = {"usage": usage, "created": 1_763_511_136}
+        (folder / f"{number}.traj.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +203,7 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
     logs = corpus.sources.filter(pl.col("role") == "log").collect()
     lost = corpus.problems.filter(pl.col("code").is_in(RECORD_PROBLEMS) & pl.col("trajectory_id").is_null()).collect()
     lost_by_source = Counter(lost["source"].to_list())
-    assert logs.height >= {"written": 20, "public": 9}[folder]
+    assert logs.height >= {"written": 20, "public": 6}[folder]
     assert "" not in lost["message"].to_list()
     for row in logs.iter_rows(named=True):
         records = count_records(shared / "samples" / folder / row["source"], row["format"])

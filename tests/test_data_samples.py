@@ -48,7 +48,7 @@ def test_manifest_declares_every_file_and_nothing_else() -> None:
 
 def test_only_known_things_lie_at_the_top() -> None:
     names = {path.name for path in ROOT.iterdir()}
-    assert names == {"README.md", "MANIFEST.tsv", "scripts", "mini_swe_agent", "verl", "chat", "gold"}
+    assert names == {"README.md", "MANIFEST.tsv", "scripts", "mini_swe_agent", "verl", "chat", "hacks", "gold"}
     assert {path.suffix for path in SCRIPTS.iterdir() if path.name != "__pycache__"} == {".py"}
 
 
@@ -89,9 +89,9 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
         assert not re.search(rb"/home/|/root/|/opt/|/tmp/mini-", content), path
 
 
-@pytest.mark.parametrize("name", ["verl", "chat"])
+@pytest.mark.parametrize("name", ["verl", "chat", "hacks"])
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
-    run_script(f"{name}_writer.py", str(tmp_path / name))
+    run_script(f"{name.removesuffix('s')}_writer.py", str(tmp_path / name))
     written, kept = contents(tmp_path / name), contents(ROOT / name)
     assert written.keys() == kept.keys()
     # What compression gives may change with the library's version.

@@ -39,12 +39,11 @@ INDIRECT = {
     "pandas": "LazyFrame.collect().to_pandas()",
 }
 """Dependencies that trajlab need not import, with what needs them."""
-NOT_USED_YET = ("regex", "scikit-learn")
-"""Asked for by the users and waiting for their first use. The marks are strict: the first import takes them off."""
 BROUGHT_ALONG = {
     "IPython": "ipykernel",
     "jupyter_client": "ipykernel",
     "nbclient": "nbconvert",
+    "threadpoolctl": "scikit-learn",
     "traitlets": "nbconvert",
 }
 """Imported, not declared: part of the interface of a dependency that is."""
@@ -110,12 +109,7 @@ def imported_packages() -> frozenset[str]:
     return frozenset(names)
 
 
-WAITING = pytest.mark.xfail(reason="not used yet", strict=True)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[WAITING] if name in NOT_USED_YET else []) for name in sorted(RUNTIME)]
-)
+@pytest.mark.parametrize("name", sorted(RUNTIME))
 def test_dependency_is_used(name: str) -> None:
     module = IMPORT_NAMES.get(name, name)
     assert module in imported_packages() or name in INDIRECT

@@ -1,5 +1,6 @@
 """Texts of one shape have the same facts: every fact known of a shape is compared with the text's own."""
 
+
 from __future__ import annotations
 
 import json
@@ -60,11 +61,12 @@ WORDS = [word for text in TEXTS for word in re.findall(r"\S+|\s+", text)]
 PIECES = (
     "'", '"', "$", ">", "|", ";", "\\", "--", "-", "--help", "--version", "-h", "-V", "-e", "-i", "-o", "-r", "-E",
     "-A", "-5", "-k", "-m", "-c", "-u", "#", "&", "&&", "||", "<", "2>&1", "(", ")", "$(", "${", "`", "=", "A=1",
-    "test", "tests", "::", "/", ".", ".py", "_", "manage.py", "runtests.py", "setup.py", "pytest.py", "/dev/null", "/tmp/a", "edit",
-    "wc", "sort", "tee", "xargs", "-exec", "-delete", "apply", "grep", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "''", '""',
-    "'-'", '"-"', "\\-", "-'i'", '"-"-help', "{", "}", "if", "cd", "pytest", "python", "Test", "test_", "{}",
-    "*", "!", "é", " ", "\n", "\t", "\r", "\x0b", "\xa0", "\x00", "<<EOF\n", "EOF\n", "\nEOF", "\\\n", " | head", "edit 1:2\n",
-    "open('a','w')", ".write_text(x)", '"""', "'''", "subprocess", "f'{'", "import os\n", " > f.py", " -o f", "| cat f",
+    "test", "tests", "::", "/", ".", ".py", "_", "manage.py", "runtests.py", "setup.py", "pytest.py", "/dev/null",
+    "/tmp/a", "edit", "wc", "sort", "tee", "xargs", "-exec", "-delete", "apply", "grep",
+    "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "''", '""', "'-'", '"-"', "\\-", "-'i'", '"-"-help', "{", "}", "if",
+    "cd", "pytest", "python", "Test", "test_", "{}", "*", "!", "é", " ", "\n", "\t", "\r", "\x0b", "\xa0", "\x00",
+    "<<EOF\n", "EOF\n", "\nEOF", "\\\n", " | head", "edit 1:2\n", "open('a','w')", ".write_text(x)", '"""', "'''",
+    "subprocess", "f'{'", "import os\n", " > f.py", " -o f", "| cat f",
 )  # fmt: skip
 
 KNOWN: dict[Shape, tuple[Facts, str]] = {}
@@ -123,7 +125,8 @@ def test_what_differs_has_another_shape(one, other):
     "text",
     ["", "cat --help", "cat a > b", "cat $x", "cat `x`", "a &", "cat a.py | python", "edit 1:2\nx\nend_of_edit",
      "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "find . -delete", "git apply a", "cat <<EOF > /dev/null\nEOF",
-     "if ls", "ls;" * 50, "python -c 'import subprocess; subprocess.run(1)'", "cat <<EOF > a\nx", "cd a b", "ls ;; ls", "ls |& cat"],
+     "if ls", "ls;" * 50, "python -c 'import subprocess; subprocess.run(1)'", "cat <<EOF > a\nx",
+     "cd a b", "ls ;; ls", "ls |& cat"],
 )  # fmt: skip
 def test_other_texts_have_none(text):
     shape = shape_of(text)

@@ -14,6 +14,7 @@ _WHERE = {
     "read": "trajlab.api",
     "ingest": "trajlab.api",
     "open_corpus": "trajlab.api",
+    "rebuild": "trajlab.api",
     "Corpus": "trajlab.corpus.corpus",
     "audit": "trajlab.report.audit",
     "AuditResult": "trajlab.report.audit",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from trajlab.api import ingest as ingest
     from trajlab.api import open_corpus as open_corpus
     from trajlab.api import read as read
+    from trajlab.api import rebuild as rebuild
     from trajlab.behavior.shell import explain_command as explain_command
     from trajlab.behavior.shell import label_command as label_command
     from trajlab.corpus.corpus import Corpus as Corpus

@@ -1,4 +1,4 @@
-"""The calls behind ``trajlab.read``, ``trajlab.ingest`` and ``trajlab.open_corpus``."""
+"""The calls behind ``trajlab.read``, ``trajlab.ingest``, ``trajlab.open_corpus`` and ``trajlab.rebuild``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trajlab.corpus.corpus import Corpus, temporary_folder
 from trajlab.corpus.ingest import ingest_into
+from trajlab.corpus.rebuild import rebuild as rebuild_corpus
 from trajlab.engines import Engine
 
 
@@ -55,5 +56,19 @@ def open_corpus(path: str | Path) -> Corpus:
 
     Raises:
         UsageError: The folder holds no finished corpus.
+        InfrastructureError: A file of it is missing or cut short; the same ingest again heals it.
     """
     return Corpus(path)
+
+
+def rebuild(path: str | Path, *, jobs: int | None = None) -> Corpus:
+    """Derive the behaviour of a corpus anew by the rules of this version, without its logs.
+
+    Args:
+        path: Corpus folder.
+        jobs: Processes; ``None``: as many as pay.
+
+    Raises:
+        UsageError: The folder holds no finished corpus, or one without texts.
+    """
+    return Corpus(path, rebuild_corpus(Path(path), jobs=jobs))

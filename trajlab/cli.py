@@ -18,6 +18,14 @@ _EXIT_CODES = (
 )
 
 
+def _named(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Refuse names that are empty or no text: the one would be the current folder, the other cannot be written."""
+    for name in value if isinstance(value, tuple) else (value,):
+        if name is not None and (not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name)):
+            raise click.BadParameter("an empty name" if not name.strip() else f"{name!r} is no valid UTF-8")
+    return value
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)
 @click.version_option(__version__, prog_name="trajlab")
 def cli() -> None:
@@ -40,9 +48,11 @@ def formats() -> None:
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
-@click.option("-o", "--out", required=True, metavar="CORPUS", help="Corpus folder; made if missing.")
-@click.option("--run", metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
+@click.argument("sources", nargs=-1, required=True, callback=_named, metavar="SRC...")
+@click.option("-o", "--out", required=True, callback=_named, metavar="CORPUS", help="Corpus folder; made if missing.")
+@click.option(
+    "--run", callback=_named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
+)
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
 @click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
 def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None, no_text: bool) -> None:
@@ -52,16 +62,36 @@ def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None
     ingest resumes.
     """
     from trajlab.api import ingest as run_ingest
+    from trajlab.report.text import visible
 
     corpus = run_ingest(*sources, out=out, run=run, jobs=jobs, texts=not no_text)
-    click.echo(str(corpus.summary()))
+    click.echo(visible(str(corpus.summary())))
     click.echo(f"corpus: {corpus.folder}")
 
 
+@cli.command()
+@click.argument("corpus", metavar="CORPUS")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+def rebuild(corpus: str, jobs: int | None) -> None:
+    """Derive the behaviour in a corpus anew by the rules of this version, without its logs.
+
+    The corpus must have kept its texts.
+    """
+    from trajlab.api import rebuild as run_rebuild
+
+    rebuilt = run_rebuild(corpus, jobs=jobs)
+    click.echo(f"rules: {rebuilt.rules}")
+    click.echo(f"corpus: {rebuilt.folder}")
+
+
 @cli.command(epilog=_EXIT_CODES)
-@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
-@click.option("-o", "--out", required=True, metavar="DIR", help="Folder for the reports; made if missing.")
-@click.option("--run", metavar="NAME", help="Only this run of a corpus; for logs, the name of the run.")
+@click.argument("sources", nargs=-1, required=True, callback=_named, metavar="SRC...")
+@click.option(
+    "-o", "--out", required=True, callback=_named, metavar="DIR", help="Folder for the reports; made if missing."
+)
+@click.option(
+    "--run", callback=_named, metavar="NAME", help="Only this run of a corpus; for logs, the name of the run."
+)
 @click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
 @click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the audit notebook.")
@@ -178,7 +208,7 @@ def demo(out: str) -> None:
 
 @cli.command()
 @click.argument("description")
-@click.option("-o", "--out", required=True, metavar="DIR", help="Folder to use.")
+@click.option("-o", "--out", required=True, callback=_named, metavar="DIR", help="Folder to use.")
 @click.option("--scale", default=1.0, show_default=True, help="Share of the prompts of each step; the steps stay.")
 @click.option("--seed", default=0, show_default=True, help="Decides everything that the description leaves open.")
 @click.option("--variant", type=click.Choice(["legacy", "v1"]), default="legacy", show_default=True, help="Trainer.")
@@ -240,8 +270,15 @@ def samples() -> Path:
 def _tell(result: Any) -> None:
     for record in result.records:
         verdict = record.message or record.status
-        click.echo(f"{record.run}: {verdict}  {result.out / record.folder / 'report.html'}")
+        click.echo(_shown(f"{record.run}: {verdict}  {result.out / record.folder / 'report.html'}"))
     click.echo(f"index: {result.index}")
+
+
+def _shown(text: str) -> str:
+    """One line for a terminal: names in logs may hold control sequences."""
+    from trajlab.report.text import visible
+
+    return visible(text).replace("\n", " ")
 
 
 def main() -> None:
@@ -257,13 +294,13 @@ def main() -> None:
         click.echo("trajlab: interrupted. Run the same command again: it resumes", err=True)
         sys.exit(ExitCode.INFRASTRUCTURE)
     except TrajlabError as error:
-        click.echo(f"trajlab: {error}", err=True)
+        click.echo(_shown(f"trajlab: {error}"), err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         known = InfrastructureError(
             str(error.filename or "system"), error.strerror or str(error), "", "Check disk and permissions"
         )
-        click.echo(f"trajlab: {known}", err=True)
+        click.echo(_shown(f"trajlab: {known}"), err=True)
         sys.exit(known.exit_code)
 
 

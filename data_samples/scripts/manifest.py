@@ -15,6 +15,7 @@ SCRIPTS = {
     "mini_swe_agent": "mini_swe_agent_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
+    "hacks": "hack_writer.py",
     "gold": "",
 }
 

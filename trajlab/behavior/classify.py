@@ -16,6 +16,7 @@ from trajlab.behavior.rules import (
     HELP_FLAGS,
     INTERPRETERS,
     RUNNER_FILES,
+    RUNS_NO_ARGUMENT,
     SCRIPT_SUFFIXES,
     SHELLS,
     SHORT_HELP,
@@ -187,7 +188,7 @@ def _unknown(head: str, name: str, arguments: Sequence[str], context: Context) -
         return verdict("test:case", "framework/googletest")
     if context.wrappers and context.wrappers[-1] in ("yarn", "pnpm", "bun", "yarn run"):
         return verdict("script", f"target/{context.wrappers[-1]} {name}")
-    if arguments:
+    if arguments and name not in RUNS_NO_ARGUMENT:
         inner = program_of(arguments[0])[0]
         if inner == "python" or inner in TEST_PROGRAMS or inner in INTERPRETERS or inner in SHELLS:
             return Rewrite(list(arguments), name)

@@ -9,16 +9,23 @@ from typing import Any
 
 import msgspec
 
+from trajlab.behavior.hack_rules import BY_ID as HACK_RULES
+from trajlab.behavior.hack_rules import RULES_VERSION as HACK_RULES_VERSION
+from trajlab.behavior.hacking import Hit, hack_candidates
 from trajlab.behavior.masks import mask_of
+from trajlab.behavior.path_rules import PATHS_VERSION
+from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
+from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, command_facts
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
+from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-1+{SHELL_RULES}"
+RULES_VERSION = f"behaviour-3+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -27,6 +34,9 @@ class Derived(msgspec.Struct):
 
     commands: list[Row]
     behaviour: Row
+    file_events: list[Row]
+    call_results: list[Row]
+    hits: list[Row]
 
 
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
@@ -81,8 +91,9 @@ def derive(
         tail_repetitive: Whether the end of its text is repetitive.
 
     Returns:
-        Rows in the column order of the tables ``commands`` (labels as one integer) and ``behaviour``, without the id.
+        Rows in the column order of the derived tables (labels of ``commands`` as one integer), without the id.
     """
+    work = Work()
     commands: list[Row] = []
     masks: list[int] = []
     calls: list[ToolCall] = []
@@ -98,21 +109,42 @@ def derive(
             elif call.command is not None:
                 mask, rows = command_facts(call.command)
                 masks.append(mask)
+                if mask & WORKS or call.exit_code:
+                    work.add((number, step_number, len(calls)), call, mask)
                 for position, row in enumerate(rows):
                     commands.append((number, step_number, position, *row))
             else:
-                mask = _tool_mask(call)
-                masks.append(mask)
+                masks.append(mask := _tool_mask(call))
                 if mask:
+                    work.add((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
+    hits = hack_candidates(calls, masks, trajectory.task_id)
     row = (
         *_counts(trajectory, calls, agent_chars),
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
         *_labels(calls, masks),
+        *work.row(observed=_labelled(calls, masks)),
+        action_pattern(calls, masks),
+        *_tiers(calls, masks, hits),
         RULES_VERSION,
     )
-    return Derived(commands, row)
+    return Derived(commands, row, work.files.rows, work.results, _hit_rows(trajectory, hits) if hits else [])
+
+
+def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
+    calls = [call for step in trajectory.steps for call in step.calls]
+    steps = [number for number, step in enumerate(trajectory.steps, 1) for _ in step.calls]
+    places = [(number, steps[number - 1]) for number, call in enumerate(calls, 1) if call.requestor == "agent"]
+    return [(*places[h.call], h.rule, HACK_RULES[h.rule].tier, h.argument, h.start, h.end, h.timed_out) for h in hits]
+
+
+def _tiers(calls: Sequence[ToolCall], masks: Sequence[int], hits: Sequence[Hit]) -> Row:
+    """Candidates by tier; null where no call's labels could be known."""
+    if not any(masks) and not any(call.command is not None for call in calls):
+        return (None, None, None)
+    tiers = Counter([HACK_RULES[hit.rule].tier for hit in hits if not hit.timed_out])
+    return (tiers[1], tiers[2], tiers[3])
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
@@ -155,8 +187,13 @@ def _think(trajectory: Trajectory, calls: Sequence[ToolCall]) -> Row:
 def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetitive: bool | None) -> Row:
     facts = repetition_facts(requests, calls)
     if facts is None:
-        return (None, None, None, tail_repetitive)
+        return (0, False, False, tail_repetitive)
     return (facts.longest_run, facts.stuck, facts.stuck_openhands, tail_repetitive)
+
+
+def _labelled(calls: Sequence[ToolCall], masks: Sequence[int]) -> bool:
+    """What the calls do could be known of at least one, where there are any."""
+    return not calls or any(masks) or any(call.command is not None for call in calls)
 
 
 def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
@@ -176,6 +213,5 @@ def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
         while mask:
             counts[(mask & -mask).bit_length() - 1] += count
             mask &= mask - 1
-    observed = any(masks) or any(call.command is not None for call in calls)
-    any_test, suite = (tests > 0, suites > 0) if observed else (None, None)
+    any_test, suite = (tests > 0, suites > 0) if _labelled(calls, masks) else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -288,3 +288,11 @@ NAMED_WHEREVER = (
 
 ``./build/ponyc t.pony`` compiles and ``./target/debug/ruff check`` checks, as the installed ones would.
 """
+
+RUNS_NO_ARGUMENT = (
+    "cd pushd popd export unset alias unalias set shopt man info help hash apropos whatis kill pkill killall pgrep "
+    "pidof "
+    "ps jobs fg bg wait sleep echo printf read test [ true false ulimit umask id whoami groups hostname uname date "
+    "declare local typeset readonly return exit break continue shift dirs pwd"
+)
+"""Unknown to the other tables, and no wrappers: what stands behind them is never run (``cd pytest``)."""

@@ -9,7 +9,7 @@ from trajlab.behavior import subcommand_rules as subcommands
 from trajlab.behavior import test_rules as tests
 from trajlab.behavior import wrapper_rules as wrappers
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 """Changes whenever any label of any command may change."""
 
 
@@ -126,6 +126,7 @@ NAMED_WHEREVER = words(programs.NAMED_WHEREVER)
 REPAIR_FLAGS = words(programs.REPAIR_FLAGS)
 SOURCE_SUFFIXES = words(programs.SOURCE_SUFFIXES)
 HELP_FLAGS = words(programs.HELP_FLAGS)
+RUNS_NO_ARGUMENT = words(programs.RUNS_NO_ARGUMENT)
 SHORT_HELP = {name: words(text) for name, text in programs.SHORT_HELP.items()}
 YARN_COMMANDS = _pairs(subcommands.YARN_COMMANDS)
 TEST_TARGETS = words(subcommands.TEST_TARGETS)

@@ -15,12 +15,14 @@ from trajlab.errors import UsageError
 from trajlab.measures.compute import Measured
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.groups import Groups
+from trajlab.measures.hacks import HackCandidates
 from trajlab.measures.quadrants import Quadrants
 from trajlab.stats import Estimate
 
 LOST = frozenset(
     {
-        "unreadable", "unreadable_record", "no_messages", "wrong_type", "truncated", "truncated_archive", "not_json",
+        "unreadable", "unreadable_record", "reader_failed", "no_messages", "wrong_type", "truncated",
+        "truncated_archive", "not_json",
         "record_too_large", "expansion_limit", "document_too_large", "ambiguous_format", "empty_file", "file_name",
     }
 )  # fmt: skip
@@ -60,6 +62,8 @@ class Facts(msgspec.Struct):
     quadrants: list[Quadrants]
     reading: Reading
     thresholds: dict[str, dict[str, Any]]
+    hacks: HackCandidates | None = None
+    """``None`` where no call's labels could be known, or where the caller did not look."""
 
     def line(self, name: str, kind: str) -> float | None:
         """A threshold; ``None`` where there is none of that kind."""
@@ -79,8 +83,7 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
     trajectories = corpus.trajectories.select("run", "logged_steps", "n_steps").collect()
     if run is not None:
         problems = problems.filter((pl.col("run") == run) | pl.col("run").is_null())
-        of_run = (pl.col("run") == run) | pl.col("trajectories").eq(0)
-        sources = sources.filter(of_run | (pl.col("role") != "log"))
+        sources = sources.filter(pl.col("run") == run)
         trajectories = trajectories.filter(pl.col("run") == run)
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))

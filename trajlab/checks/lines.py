@@ -39,9 +39,10 @@ class LineCheck(msgspec.Struct, frozen=True):
             message = f"{self.title}: recorded for {seen:g}, not for {estimate.missing:g}: too few to judge"
             return self._finding("unobserved", message, f"Log {self.to_log} for every trajectory.")
         status = self._status(estimate, facts)
-        line = facts.line(self.threshold, "alarm" if status == "alarm" else "warn")
+        line = facts.line(self.threshold, "alarm" if status == "alarm" else "warn") or 0.0
         side = "under" if (status == "ok") == (self.bad == "high") else "over"
-        message = f"{self.title}: {estimate}; {side} the line of {line:g}"
+        shown = f"{100 * line:g} %" if estimate.method.startswith("Wilson") else f"{line:g}"
+        message = f"{self.title}: {estimate}; {side} the line of {shown}"
         return self._finding(status, message, self.advice if status != "ok" else "")
 
     def _estimate(self, facts: Facts) -> Estimate | None:
@@ -99,6 +100,6 @@ LINE_CHECKS: tuple[LineCheck, ...] = (
               "Compare the prompt's call format with what the parser accepts.", "calls that could not be parsed"),
     LineCheck("B006", "L12", "repetitive text at the end", "text_repetition_rate", "text_repetition",
               "Read the ends of these trajectories; degenerate text often precedes a collapse.",
-              "the text the agent wrote"),
+              "what the agent wrote (ends under 1,000 characters are not judged)"),
 )  # fmt: skip
 """Checks of one measure against a line."""

@@ -14,9 +14,10 @@ import polars as pl
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
 from trajlab.corpus.parquet import write_frame
-from trajlab.corpus.parts import PARTS, SUMMARY, UnitSummary
+from trajlab.corpus.parts import PARTS, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
-from trajlab.corpus.rows import digest
+from trajlab.corpus.rows import digest, failed
+from trajlab.errors import InfrastructureError
 from trajlab.formats import companion_format
 from trajlab.records import Problem
 from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
@@ -31,6 +32,31 @@ def assembly_key(manifest: Manifest) -> str:
     """Digest of all that the assembled tables depend on."""
     facts = (manifest.trajlab, [unit.key for unit in manifest.units], manifest.claims, manifest.problems)
     return digest(msgspec.json.encode(facts))
+
+
+def require_whole(folder: Path, manifest: Manifest) -> None:
+    """Refuse a corpus some of whose files are missing or cut short: its numbers would be wrong in silence.
+
+    Raises:
+        InfrastructureError: Naming the first of them.
+    """
+    for unit in manifest.units:
+        if whole_part(folder, unit) is None:
+            raise damaged(folder, f"{PARTS}/{unit.key}")
+    if not assembled_whole(folder, manifest):
+        raise damaged(folder, ASSEMBLED)
+
+
+def assembled_whole(folder: Path, manifest: Manifest) -> bool:
+    """Whether the assembled tables are as they were written."""
+    target = folder / ASSEMBLED
+    return target.is_dir() and file_sizes(target) == manifest.assembled
+
+
+def damaged(folder: Path, what: str) -> InfrastructureError:
+    """The error for a corpus that is not as it was written."""
+    found = f"the corpus is damaged: files of {what} are missing or cut short"
+    return InfrastructureError(str(folder), found, "", "Run the same ingest again: it reads what is missing")
 
 
 def part_files(folder: Path, manifest: Manifest, table: str) -> list[Path]:
@@ -54,6 +80,8 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     """Write the assembled tables: overlay, outcomes, sources and the problems found on the way."""
     target = folder / ASSEMBLED
     target.mkdir(exist_ok=True)
+    for leftover in target.glob(".wip-*.parquet"):
+        leftover.unlink()
     trajectories = (
         scan_parts(folder, manifest, "trajectories")
         .select(
@@ -63,7 +91,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         .collect()
     )  # fmt: skip
     outcomes, problems = _outcomes(manifest.claims)
-    problems += [_problem_row(None, found.source, found.problem) for found in manifest.problems]
+    problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
     _write(target, "overlay", overlay.select(OVERLAY.names))
@@ -102,6 +130,11 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
                     )  # fmt: skip
         except OSError as error:
             problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
+            problems.append(_problem_row(item.run, item.file.relpath, problem))
+        except MemoryError:
+            raise
+        except Exception as error:  # a defect of ours, met in one file, must not cost the others
+            problem = failed(error, "the rest of the file is not read")
             problems.append(_problem_row(item.run, item.file.relpath, problem))
     schema: dict[str, type[pl.DataType]] = {**OUTCOMES.polars(), "root": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
@@ -225,7 +258,9 @@ def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
 def _sources(folder: Path, manifest: Manifest) -> pl.DataFrame:
     made: dict[tuple[str, str], int] = {}
     for unit in manifest.units:
-        summary = msgspec.json.decode((folder / PARTS / unit.key / SUMMARY).read_bytes(), type=UnitSummary)
+        summary = whole_part(folder, unit)
+        if summary is None:
+            raise damaged(folder, f"{PARTS}/{unit.key}")
         for item, count in zip(unit.bundles, summary.trajectories, strict=True):
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count

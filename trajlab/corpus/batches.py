@@ -55,7 +55,7 @@ class TableRows:
         if not self._frames:
             return None
         frames, self._frames = self._frames, []
-        return pl.concat(frames, rechunk=True)
+        return pl.concat(frames, rechunk=False)
 
 
 def _frame(name: str, rows: list[Row], ids: list[str] | None) -> pl.DataFrame:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trajlab.behavior.derive import RULES_VERSION
-from trajlab.corpus.assemble import ASSEMBLED, scan_parts
+from trajlab.corpus.assemble import ASSEMBLED, require_whole, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise
 from trajlab.schema import BEHAVIOUR, MESSAGES, OVERLAY, TABLES, TRAJECTORIES
@@ -31,11 +30,15 @@ class Corpus:
 
     Raises:
         UsageError: The folder holds no finished corpus.
+        InfrastructureError: A file of it is missing or cut short.
     """
 
     def __init__(self, folder: str | Path, manifest: Manifest | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest = manifest if manifest is not None else require_manifest(self.folder)
+        if manifest is None:
+            manifest = require_manifest(self.folder)
+            require_whole(self.folder, manifest)
+        self.manifest = manifest
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.folder)!r}, {len(self.manifest.units)} parts)"
@@ -107,9 +110,24 @@ class Corpus:
         return self.table("commands")
 
     @property
+    def file_events(self) -> pl.LazyFrame:
+        """Files that calls showed, created, changed and deleted."""
+        return self.table("file_events")
+
+    @property
+    def call_results(self) -> pl.LazyFrame:
+        """Calls of which more is known than the exit code: outcomes, test counts."""
+        return self.table("call_results")
+
+    @property
     def behaviour(self) -> pl.LazyFrame:
         """Behaviour, one row per trajectory."""
         return self.table("behaviour")
+
+    @property
+    def hits(self) -> pl.LazyFrame:
+        """Candidates of the hack screen."""
+        return self.table("hits")
 
     @property
     def outcomes(self) -> pl.LazyFrame:
@@ -141,7 +159,7 @@ class Corpus:
     @property
     def rules(self) -> str:
         """Version of the behaviour rules the corpus was derived with."""
-        return RULES_VERSION
+        return self.manifest.rules
 
     def summary(self) -> Summary:
         """What is there, and what is not observed."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from trajlab.corpus.assemble import assemble, assembly_key
+from trajlab.behavior.derive import RULES_VERSION
+from trajlab.corpus.assemble import ASSEMBLED, assemble, assembled_whole, assembly_key
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
-from trajlab.corpus.parts import PARTS, SUMMARY, Unit, UnitBundle, UnitSummary, UnitTask, read_unit, slice_digest
+from trajlab.corpus.parts import (
+    Unit,
+    UnitBundle,
+    UnitTask,
+    file_sizes,
+    read_unit,
+    slice_digest,
+    sweep,
+    whole_part,
+)
 from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
 from trajlab.engines import Engine, choose_jobs, map_units
 from trajlab.errors import UsageError, not_written
@@ -51,6 +60,7 @@ def ingest_into(
         UsageError: Nothing to read.
         InfrastructureError: A full disk, a killed worker, a corpus in use.
     """
+    _refuse_wrong_names(folder, sources, run)
     files, problems = _find(sources, leave_out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,6 +80,20 @@ class Options(msgspec.Struct, frozen=True):
     keep_texts: bool
     engine: Engine | None
     sizes: UnitSizes
+
+
+def _refuse_wrong_names(folder: Path, sources: Sequence[str | Path], run: str | None) -> None:
+    """What cannot be a name, or would put the corpus where the logs are."""
+    if run is not None and not run.strip():
+        raise UsageError("run", "an empty name", "", "Name the run, or leave it out")
+    for place, name in (("run", run or ""), ("out", str(folder)), *(("sources", str(source)) for source in sources)):
+        if not _is_text(name):
+            raise UsageError(place, f"{name!r} is no valid UTF-8", "a name that is text", "Rename it")
+    for source in sources:
+        if not str(source):
+            raise UsageError("sources", "an empty path", "", "Write . for the current folder")
+        if Path(source).is_dir() and Path(source).resolve() == folder.resolve():
+            raise UsageError(str(folder), "the folder of the logs", "another folder for the corpus", "Choose another")
 
 
 def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[SourceFile], list[tuple[str, Problem]]]:
@@ -103,18 +127,24 @@ def _ingest(
     if not logs:
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
-    manifest = Manifest(claims=claims, units=units, problems=_found_problems(problems, claims))
+    manifest = Manifest(
+        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION
+    )
     key = assembly_key(manifest)
-    pending = [unit for unit in units if not (folder / PARTS / unit.key / SUMMARY).is_file()]
-    if before is not None and before.complete and not pending and before.assembled_from == key:
+    pending = [unit for unit in units if whole_part(folder, unit) is None]
+    if before is not None and not pending and _unchanged(before, key, units) and assembled_whole(folder, before):
         return before
     save_manifest(folder, manifest)
     _read_pending(folder, pending, options)
     assemble(folder, manifest)
-    _sweep(folder, units)
-    manifest.assembled_from, manifest.complete = key, True
+    sweep(folder, {unit.key for unit in units})
+    manifest.assembled, manifest.assembled_from, manifest.complete = file_sizes(folder / ASSEMBLED), key, True
     save_manifest(folder, manifest)
     return manifest
+
+
+def _unchanged(before: Manifest, key: str, units: Sequence[Unit]) -> bool:
+    return before.complete and before.assembled_from == key and before.units == units
 
 
 def _claims(files: Sequence[SourceFile], before: Manifest | None, run: str | None) -> list[Claim]:
@@ -150,10 +180,11 @@ def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim
     problems = [FoundProblem(source, problem) for source, problem in found]
     for item in claims:
         if item.problem is not None:
-            problems.append(FoundProblem(item.file.relpath, item.problem))
+            problems.append(FoundProblem(item.file.relpath, item.problem, item.run))
         elif item.role == "unclaimed" and item.file.relpath.lower().endswith(_DATA_SUFFIXES):
             code, words = ("empty_file", "0 bytes") if item.file.size == 0 else ("unrecognised", "no reader claims it")
-            problems.append(FoundProblem(item.file.relpath, Problem(code, f"{words}; see trajlab formats")))
+            problem = Problem(code, f"{words}; see trajlab formats")
+            problems.append(FoundProblem(item.file.relpath, problem, item.run))
     return problems
 
 
@@ -224,11 +255,8 @@ def _holds(
 
 
 def _slice_unchanged(unit: Unit, folder: Path) -> bool:
-    path = folder / PARTS / unit.key / SUMMARY
-    if not path.is_file():
-        return False
-    summary = msgspec.json.decode(path.read_bytes(), type=UnitSummary)
-    return summary.slice_digest is not None and summary.slice_digest == slice_digest(unit)
+    summary = whole_part(folder, unit)
+    return summary is not None and summary.slice_digest is not None and summary.slice_digest == slice_digest(unit)
 
 
 def _read_pending(folder: Path, pending: Sequence[Unit], options: Options) -> None:
@@ -242,11 +270,3 @@ def _read_pending(folder: Path, pending: Sequence[Unit], options: Options) -> No
         done = map_units(read_unit, tasks, choose_jobs(options.jobs, total, len(tasks)))
     for _ in progress(done, total=len(tasks), unit="unit", description="reading"):
         pass
-
-
-def _sweep(folder: Path, units: Sequence[Unit]) -> None:
-    """Parts that no unit needs any more, and leftovers of killed runs."""
-    keep = {unit.key for unit in units}
-    for entry in (folder / PARTS).iterdir():
-        if entry.name not in keep:
-            shutil.rmtree(entry)

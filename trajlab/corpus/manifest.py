@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from trajlab import __version__
+from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit
 from trajlab.corpus.plan import Claim
 from trajlab.errors import InfrastructureError, UsageError
@@ -25,6 +26,7 @@ class FoundProblem(msgspec.Struct):
 
     source: str
     problem: Problem
+    run: str | None = None
 
 
 class Manifest(msgspec.Struct):
@@ -36,8 +38,12 @@ class Manifest(msgspec.Struct):
     claims: list[Claim] = []
     units: list[Unit] = []
     problems: list[FoundProblem] = []
+    rules: str = ""
+    """Version of the behaviour rules that the derived tables follow."""
     assembled_from: str = ""
     """Digest of all that the assembled tables depend on."""
+    assembled: dict[str, int] = {}
+    """Bytes of every assembled table: where one is missing or cut short, all are written again."""
 
 
 def load_manifest(folder: Path) -> Manifest | None:
@@ -47,22 +53,29 @@ def load_manifest(folder: Path) -> Manifest | None:
         return None
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except msgspec.MsgspecError:
+    except (ValueError, msgspec.MsgspecError, RecursionError):  # damaged, or not UTF-8
         return None
     return manifest if manifest.schema_version == SCHEMA_VERSION else None
 
 
-def require_manifest(folder: Path) -> Manifest:
+def require_manifest(folder: Path, *, any_rules: bool = False) -> Manifest:
     """The manifest of a finished corpus.
 
+    Args:
+        folder: Corpus folder.
+        any_rules: Its derived tables may follow other rules than this version's.
+
     Raises:
-        UsageError: No corpus, or one whose ingest did not finish.
+        UsageError: No corpus, one whose ingest did not finish, or one of other behaviour rules.
     """
     manifest = load_manifest(folder)
     if manifest is None:
         raise UsageError(str(folder), "no corpus", f"a folder with {MANIFEST}", "Run trajlab ingest first")
     if not manifest.complete:
         raise UsageError(str(folder), "an unfinished ingest", "a finished one", "Run the same ingest again: it resumes")
+    if not any_rules and manifest.rules != RULES_VERSION:
+        found = f"behaviour by the rules {manifest.rules or 'of an earlier version'}"
+        raise UsageError(str(folder), found, f"the rules {RULES_VERSION}", f"Run trajlab rebuild {folder}")
     return manifest
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
 import shutil
 from pathlib import Path
 
 import msgspec
 import xxhash
 
-from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.corpus.parquet import write_frame
-from trajlab.corpus.rows import PartRows, Place
+from trajlab.corpus.rows import PartRows, Place, failed
+from trajlab.errors import TrajlabError
 from trajlab.formats import log_format
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
 
 PARTS = "parts"
 SUMMARY = "unit.json"
+_OURS = re.compile(r"(?:\.wip-)?[0-9a-f]{16}")
 
 
 class UnitBundle(msgspec.Struct, frozen=True):
@@ -58,6 +61,8 @@ class UnitSummary(msgspec.Struct):
     problems: list[int]
     slice_digest: str | None = None
     """Digest of the bytes, for a slice: the slice of a grown file need not be read again."""
+    files: dict[str, int] = {}
+    """Bytes of every table file: a part in which one is missing or cut short is read again."""
 
 
 class UnitTask(msgspec.Struct, frozen=True):
@@ -67,7 +72,33 @@ class UnitTask(msgspec.Struct, frozen=True):
     folder: str
 
 
-class _Writer:
+def whole_part(folder: Path, unit: Unit) -> UnitSummary | None:
+    """Summary of a unit's part; ``None`` where a file of it is missing, cut short or too many."""
+    part = folder / PARTS / unit.key
+    try:
+        summary = msgspec.json.decode((part / SUMMARY).read_bytes(), type=UnitSummary)
+        found = file_sizes(part)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        return None
+    del found[SUMMARY]
+    whole = found == summary.files and len(summary.trajectories) == len(unit.bundles)
+    return summary if whole else None
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Names and bytes of what is in a folder, by name."""
+    with os.scandir(folder) as scan:
+        return dict(sorted((entry.name, entry.stat().st_size) for entry in scan))
+
+
+def sweep(folder: Path, keep: set[str]) -> None:
+    """Remove parts that no unit needs any more and leftovers of killed runs, and nothing that is not ours."""
+    for entry in (folder / PARTS).iterdir():
+        if entry.name not in keep and _OURS.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+
+
+class PartWriter:
     """Writes the tables of one part; texts, which are many, in several files."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,6 +106,7 @@ class _Writer:
         self._files: dict[str, int] = {}
 
     def write(self, rows: TableRows) -> None:
+        """Write the rows of a table so far; nothing where there are none."""
         frame = rows.take()
         if frame is None:
             return
@@ -108,7 +140,7 @@ def read_unit(task: UnitTask) -> UnitSummary:
     final, aside = parts / unit.key, parts / f".wip-{unit.key}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    writer = _Writer(aside)
+    writer = PartWriter(aside)
     rows = PartRows(keep_texts=unit.keep_texts, flush=writer.write)
     summary = UnitSummary(unit.key, [], [])
     collecting = gc.isenabled()
@@ -125,8 +157,11 @@ def read_unit(task: UnitTask) -> UnitSummary:
         if collecting:
             gc.enable()
     summary.slice_digest = slice_digest(unit)
+    summary.files = file_sizes(aside)
     (aside / SUMMARY).write_bytes(msgspec.json.encode(summary))
     shutil.rmtree(final, ignore_errors=True)
+    if not final.is_dir():
+        final.unlink(missing_ok=True)
     aside.rename(final)
     return summary
 
@@ -141,7 +176,6 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             if isinstance(record, Problem):
                 rows.add_problem(place, record)
                 continue
-            _fill_commands(record)
             own = place
             if record.attempt is None:
                 record.attempt = item.attempt
@@ -150,14 +184,10 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             rows.add(own, _key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
-
-
-def _fill_commands(record: Trajectory) -> None:
-    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
-    for step in record.steps:
-        for call in step.calls:
-            if call.command is None and call.arguments.__class__ is dict:
-                call.command = shell_text(call.tool, call.arguments)
+    except (TrajlabError, MemoryError):
+        raise
+    except Exception as error:  # a defect of ours, met in one file, must not cost the others
+        rows.add_problem(place, failed(error, "the rest of the file is not read"))
 
 
 def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:

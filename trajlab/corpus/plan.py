@@ -12,7 +12,7 @@ import msgspec
 from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit, UnitBundle
-from trajlab.corpus.rows import digest
+from trajlab.corpus.rows import digest, failed
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
@@ -76,6 +76,10 @@ def claim(file: SourceFile, run: str | None) -> Claim:
     except OSError as error:
         problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
         return Claim(file, own_run, "unreadable", problem=problem)
+    except MemoryError:
+        raise
+    except Exception as error:  # a defect of ours, met in one file, must not cost the others
+        return Claim(file, own_run, "unreadable", problem=failed(error, "the file is not read"))
     if probe.error is not None:
         problem = Problem("unreadable", f"{probe.error}; expected a readable file")
         return Claim(file, own_run, "unreadable", problem=problem)
@@ -85,10 +89,20 @@ def claim(file: SourceFile, run: str | None) -> Claim:
             file, own_run, "unclaimed", problem=Problem("ambiguous_format", f"several readers claim it: {names}")
         )
     if not claims:
-        return Claim(file, own_run, "unclaimed")
+        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
     name, role, variant = claims[0]
     sliceable = probe.shape == "lines" and probe.compression is None
     return Claim(file, own_run, role, name, variant, sliceable)
+
+
+def _cut_off(probe: Probe) -> Problem | None:
+    """A document that no reader claims because it ends early: still being written, or cut."""
+    if probe.shape not in ("object", "list") or not probe.tail:
+        return None
+    if probe.tail.rstrip()[-1:] in (b"}", b"]"):
+        return None
+    message = f"the document ends in the middle, at byte {probe.file.size:,}; it is read once it is complete"
+    return Problem("truncated", message)
 
 
 def run_of(file: SourceFile) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 import xxhash
 
-from trajlab.behavior.derive import derive
+from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
+from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableRows
 from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
@@ -73,17 +74,19 @@ class PartRows:
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
         trajectory_id = identity(place.run, place.format, place.identity, key)
-        requests = self._add_calls(trajectory.steps)
-        agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
-        self._add_prompts(trajectory.messages)
-        repetitive = is_repetitive(_tail(trajectory.steps))
-        computed = (agent_chars, reasoning_chars, repetitive, _content_digest(trajectory, requests))
-        self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
-        written = agent_chars + (reasoning_chars or 0)
-        derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
-        self.tables["commands"].rows.extend(derived.commands)
-        self.tables["behaviour"].rows.append(derived.behaviour)
-        self._add_small(trajectory_id, place, trajectory)
+        problems = self.problems
+        try:
+            self._add_rows(place, trajectory_id, trajectory)
+        except MemoryError:
+            raise
+        except Exception as error:  # a defect of ours, met in one record, must not cost its neighbours
+            for table in self._of_trajectory:
+                del table.rows[table.marked :]
+            del self.tables["problems"].rows[problems:]
+            self.problems = problems
+            problem = failed(error, "the record is not counted")
+            self.add_problem(place, msgspec.structs.replace(problem, line=trajectory.line))
+            return trajectory_id
         self.trajectories += 1
         for table in self._of_trajectory:
             if len(table.rows) != table.marked:
@@ -92,6 +95,24 @@ class PartRows:
             self._flush(self.tables["texts"])
             self._text_chars = 0
         return trajectory_id
+
+    def _add_rows(self, place: Place, trajectory_id: str, trajectory: Trajectory) -> None:
+        _fill_commands(trajectory)
+        requests, results = self._add_calls(trajectory.steps)
+        agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
+        self._add_prompts(trajectory.messages)
+        repetitive = is_repetitive(_tail(trajectory.steps))
+        computed = (
+            agent_chars,
+            reasoning_chars,
+            repetitive,
+            _content_digest(trajectory, (*requests, *results, agent_chars)),
+        )
+        self.tables["trajectories"].rows.append(_trajectory_row(place, trajectory, computed))
+        written = agent_chars + (reasoning_chars or 0)
+        derived = derive(trajectory, requests, agent_chars=written, tail_repetitive=repetitive)
+        add_derived(self.tables, derived)
+        self._add_small(trajectory_id, place, trajectory)
 
     def _add_small(self, trajectory_id: str, place: Place, trajectory: Trajectory) -> None:
         self.tables["rewards"].rows.extend(
@@ -112,22 +133,25 @@ class PartRows:
         if self._keep_texts and trajectory.submission:
             self._text("submission", 0, trajectory.submission)
 
-    def _add_calls(self, steps: Iterable[Step]) -> list[int]:
-        """Rows of the calls; returns the digests of the agent's own, in order."""
+    def _add_calls(self, steps: Iterable[Step]) -> tuple[list[int], list[int]]:
+        """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
         requests: list[int] = []
+        results: list[int] = []
         add = self.tables["tool_calls"].rows.append
         number = 0
         for step_number, step in enumerate(steps, 1):
             for call in step.calls:
                 number += 1
                 command, output = call.command, call.output
+                output_chars = None if output is None else len(output)
+                results.append(output_chars or 0)
                 arguments = command if command is not None else _arguments_text(call)
                 request = _request_digest(call.tool, arguments)
                 if call.requestor == "agent":
                     requests.append(request)
                 row = (
                     number, step_number, call.tool, call.call_id, command, len(arguments) or None, request,
-                    None if output is None else len(output), call.exit_code, call.is_error, call.executed,
+                    output_chars, call.exit_code, call.is_error, call.executed,
                     call.invalid, call.requestor, call.seconds,
                 )  # fmt: skip
                 add(row)
@@ -136,7 +160,7 @@ class PartRows:
                         self._text("arguments", number, arguments)
                     if output:
                         self._text("output", number, output)
-        return requests
+        return requests, results
 
     def _add_steps(self, steps: Iterable[Step]) -> tuple[int, int | None]:
         """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
@@ -174,6 +198,29 @@ class PartRows:
         self._text_chars += len(text)
 
 
+def add_derived(tables: Mapping[str, TableRows], derived: Derived) -> None:
+    """Add the derived rows of one trajectory to their tables."""
+    tables["commands"].rows.extend(derived.commands)
+    tables["file_events"].rows.extend(derived.file_events)
+    tables["call_results"].rows.extend(derived.call_results)
+    tables["hits"].rows.extend(derived.hits)
+    tables["behaviour"].rows.append(derived.behaviour)
+
+
+def failed(error: Exception, lost: str) -> Problem:
+    """The problem of what made our own code fail; ``lost`` says what is missing for it."""
+    said = f"{type(error).__name__}: {str(error)[:200]}"
+    return Problem("reader_failed", f"trajlab failed here ({said}); {lost}; please report it")
+
+
+def _fill_commands(record: Trajectory) -> None:
+    """Shell text of calls that a reader took from decoded text, by the one vocabulary of tools."""
+    for step in record.steps:
+        for call in step.calls:
+            if call.command is None and call.arguments.__class__ is dict:
+                call.command = shell_text(call.tool, call.arguments)
+
+
 @lru_cache(maxsize=1024)
 def _tool_seed(tool: str | None) -> int:
     return xxhash.xxh3_64_intdigest((tool or "").encode("utf-8", "replace"))
@@ -185,17 +232,13 @@ def _request_digest(tool: str | None, arguments: str) -> int:
     return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
 
 
-def _content_digest(trajectory: Trajectory, requests: list[int]) -> str:
-    """Digest of the prompts, the requests, the last turn, and the length of every turn and result."""
-    steps = trajectory.steps
-    numbers = array("q", requests)
-    numbers.extend([len(step.text) for step in steps])
-    numbers.extend([len(call.output) for step in steps for call in step.calls if call.output])
-    hasher = xxhash.xxh3_64(numbers.tobytes())
+def _content_digest(trajectory: Trajectory, numbers: tuple[int, ...]) -> str:
+    """Digest of the prompts, the last turn, and numbers (digests of the requests, lengths of results and turns)."""
+    hasher = xxhash.xxh3_64(array("q", numbers).tobytes())
     for message in trajectory.messages:
         hasher.update(message.text.encode("utf-8", "replace"))
-    if steps:
-        hasher.update(steps[-1].text.encode("utf-8", "replace"))
+    if trajectory.steps:
+        hasher.update(trajectory.steps[-1].text.encode("utf-8", "replace"))
     return str(hasher.hexdigest())
 
 

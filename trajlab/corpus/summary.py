@@ -52,7 +52,7 @@ def summarise(corpus: Corpus) -> Summary:
             pl.col("task_id").n_unique().alias("tasks"),
             pl.col("n_steps").sum().alias("steps"),
             pl.col("n_calls").sum().alias("calls"),
-            pl.col("correct").sum().alias("correct"),
+            pl.when(pl.col("correct").count() > 0).then(pl.col("correct").sum()).alias("correct"),
             pl.col("correct").is_null().sum().alias("without verdict"),
             (pl.col("superseded") | pl.col("duplicate")).sum().alias("set aside"),
         )

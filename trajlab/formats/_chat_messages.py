@@ -223,8 +223,10 @@ class Conversation:
         if arguments.__class__ is str:
             try:
                 known = _decode(arguments)
-            except (msgspec.DecodeError, UnicodeEncodeError):
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 known, invalid = None, "unparsable"
+        elif arguments is not None and arguments.__class__ is not dict:
+            arguments, invalid = msgspec.json.encode(arguments).decode(), "unparsable"
         command = shell_text(tool, known) if tool and known.__class__ is dict else None
         self._add(step, ToolCall(tool, arguments, command, call_id, invalid=invalid))
 
@@ -238,10 +240,10 @@ class Conversation:
         step = self._step(merge=True)
         try:
             call = msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             call = None
-        if isinstance(call, dict):
-            self._call(step, call.get("name"), call.get("arguments"), None)
+        if isinstance(call, dict) and isinstance(call.get("name"), str):
+            self._call(step, call["name"], call.get("arguments"), None)
         else:
             self._add(step, ToolCall(None, value, invalid="unparsable"))
 

@@ -10,11 +10,22 @@ from trajlab.records import Problem
 from trajlab.sources.safe_json import loads
 
 
+class PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
 class Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    prompt_tokens_details: PromptDetails | None = None
+    completion_tokens_details: CompletionDetails | None = None
+    cost: float | None = None
 
 
 class ChoiceMessage(msgspec.Struct):
@@ -29,6 +40,7 @@ class Choice(msgspec.Struct):
 
 class Response(msgspec.Struct):
     usage: Usage | None = None
+    created: float | None = None
     choices: list[Choice] | None = None
 
 
@@ -121,7 +133,8 @@ def parse(data: bytes, variant: str, problems: list[Problem]) -> Document:
     if variant == "list":
         return Document(msgspec.convert(loaded.value, list[Message], strict=False))
     value = loaded.value
-    config = value.get("info", {}).pop("config", None) if isinstance(value, dict) else None
+    info = value.get("info") if isinstance(value, dict) else None
+    config = info.pop("config", None) if isinstance(info, dict) else None
     parsed = msgspec.convert(value, Document, strict=False)
     if parsed.info is not None and config is not None:
         parsed.info.config = msgspec.Raw(msgspec.json.encode(config))

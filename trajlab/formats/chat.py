@@ -133,16 +133,18 @@ def _message_list(record: Any) -> list[Any] | None:
 def _is_message(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    if value.get("role") in _ROLES:
+    role, sender = value.get("role"), value.get("from")
+    if isinstance(role, str) and role in _ROLES:
         return bool({"content", "tool_calls", "text", "parts"} & set(value))
-    if value.get("from") in _ROLES:
+    if isinstance(sender, str) and sender in _ROLES:
         return "value" in value
     return value.get("type") in ("function_call", "function_call_output", "reasoning") and (
         "call_id" in value or "summary" in value
     )
 
 
-def _spelling(messages: Sequence[Any]) -> str:
+def _spelling(records: Sequence[Any]) -> str:
+    messages = [record for record in records if isinstance(record, dict)]
     if any("from" in m and "value" in m for m in messages):
         return "sharegpt"
     if any(m.get("type") in ("function_call", "function_call_output", "reasoning") for m in messages):
@@ -226,8 +228,9 @@ def _one_conversation(bundle: Bundle, shape: str, problems: list[Problem]) -> It
 def _one_row(
     row: Row, bundle: Bundle, ordinal: str, number: int | None, fixes: tuple[str, ...]
 ) -> Iterator[Trajectory | Problem]:
-    native_id = _word(_first(row.traj_id, row.trajectory_id, row.uid, row.id))
+    native_id = None
     try:
+        native_id = _word(_first(row.traj_id, row.trajectory_id, row.uid, row.id))
         messages = _messages(row)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         yield Problem("unreadable_record", f"messages: {error}", number, native_id=native_id)
@@ -237,8 +240,12 @@ def _one_row(
         yield Problem("no_messages", message, number, native_id=native_id)
         return
     conversation = Conversation()
-    conversation.fill(messages)
-    trajectory = _trajectory(row, bundle)
+    try:
+        conversation.fill(messages)
+        trajectory = _trajectory(row, bundle)
+    except RecursionError:
+        yield Problem("unreadable_record", "a value is nested too deeply to be read", number, native_id=native_id)
+        return
     trajectory.ordinal, trajectory.line, trajectory.native_id = ordinal, number, native_id
     trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
     if trajectory.task_id is None:

@@ -44,6 +44,10 @@ _CARRIES = frozenset(
         "logged_steps",
         "prompt_tokens",
         "completion_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "seconds",
+        "started_at",
         "cost",
         "tools_offered",
         "submission_chars",
@@ -69,7 +73,7 @@ VARIANTS = {
     "list": Variant("bare list of messages (before August 2025)", frozenset({"task_id", "agent", "tools_offered"})),
     "0": Variant("`info`, `messages`, no format key, releases 1.0 to 1.4", _CARRIES_OLD),
     "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES),
-    "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES | {"seconds", "started_at"}),
+    "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES),
 }
 
 # The key that names the format stands at the end of the document: anchored there, with a single closing brace, it
@@ -209,8 +213,8 @@ class _Turns:
             finish_reason=choice.finish_reason,
             prompt_tokens=usage.prompt_tokens if usage.prompt_tokens is not None else usage.input_tokens,
             completion_tokens=usage.completion_tokens if usage.completion_tokens is not None else usage.output_tokens,
-            cost=extra.cost,
-            timestamp=extra.timestamp if extra.timestamp is not None else message.timestamp,
+            cost=extra.cost if extra.cost is not None else usage.cost,
+            timestamp=_first(extra.timestamp, message.timestamp, response.created),
         )
         if extra.actions is not None:
             step.calls = [ToolCall("bash", command=a.command, call_id=a.tool_call_id) for a in extra.actions]
@@ -221,7 +225,17 @@ class _Turns:
             else:
                 step.invalid_action = f"{len(fenced)} actions in one message"
         self.steps.append(step)
+        self._count(usage)
         self.open = list(step.calls)
+
+    def _count(self, usage: Usage) -> None:
+        """Cached and reasoning tokens, which only the provider's answer tells."""
+        totals = self.trajectory
+        if usage.prompt_tokens_details is not None and usage.prompt_tokens_details.cached_tokens is not None:
+            totals.cached_tokens = (totals.cached_tokens or 0) + usage.prompt_tokens_details.cached_tokens
+        details = usage.completion_tokens_details
+        if details is not None and details.reasoning_tokens is not None:
+            totals.reasoning_tokens = (totals.reasoning_tokens or 0) + details.reasoning_tokens
 
     def _refused(self, message: Message) -> None:
         """2.x drops the offending message and keeps the model's text only here (mini-swe-agent#737)."""
@@ -278,6 +292,10 @@ class _Turns:
         for call in self.open:
             call.executed = False
         self.open = []
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _text(content: str | list[Part] | None) -> str:

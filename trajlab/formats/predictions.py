@@ -43,18 +43,33 @@ def _is_prediction(value: Any) -> bool:
 def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
     """One row per prediction, without verdict."""
     problems: list[Problem] = []
-    try:
-        if bundle.variant == "lines":
-            values = [loads(line.data).value for line in lines(bundle, problems)]
-        else:
+    if bundle.variant == "lines":
+        values, unread = _of_lines(bundle, problems)
+        problems += unread
+    else:
+        try:
             value = loads(document(bundle, problems)).value
-            values = list(value.values()) if isinstance(value, dict) else value
-    except ValueError as error:
-        yield Problem("unreadable_record", f"no predictions: {error}")
-        return
+        except ValueError as error:
+            yield Problem("unreadable_record", f"no predictions: {error}")
+            return
+        values = list(value.values()) if isinstance(value, dict) else value
     yield from problems
-    for value in values if isinstance(values, list) else []:
+    if not isinstance(values, list):
+        yield Problem("unreadable_record", f"found {type(values).__name__}, expected an object or a list")
+        return
+    for value in values:
         if isinstance(value, dict) and "instance_id" in value:
             yield Outcome(str(value["instance_id"]), None, None if value.get("model_patch") else "no patch")
         else:
             yield Problem("unreadable_record", "a prediction without instance_id")
+
+
+def _of_lines(bundle: Bundle, problems: list[Problem]) -> tuple[list[Any], list[Problem]]:
+    """The values of all lines that can be read, and the problems of the others."""
+    values, unread = [], []
+    for line in lines(bundle, problems):
+        try:
+            values.append(loads(line.data).value)
+        except ValueError as error:
+            unread.append(Problem("unreadable_record", f"no prediction: {error}", line.number, line.offset))
+    return values, unread

@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from trajlab.behavior.hack_rules import TIERS
 from trajlab.behavior.termination import CLASSES
-from trajlab.schema import LABELS, label_column
+from trajlab.schema import LABELS, RUNGS, label_column
 
 Kind = Literal["share", "mean", "ratio"]
 
@@ -64,6 +65,10 @@ def _in_observed(name: str) -> Callable[[], pl.Expr]:
     return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name) > 0)
 
 
+def _count_observed(name: str) -> Callable[[], pl.Expr]:
+    return lambda: pl.when(pl.col("any_test").is_not_null()).then(pl.col(name))
+
+
 _TITLES = {
     "test:all": "runs the whole suite",
     "test:part": "runs part of the suite",
@@ -115,12 +120,41 @@ MEASURES: tuple[Measure, ...] = (
         for label in LABELS
     ),
     Measure("executions_per_step", "executions (tests, quick checks, scripts) per step", "commands", "ratio",
-            _col("n_executes"), _col("n_steps")),
-    Measure("edits_per_step", "edits per step", "commands", "ratio", _col("n_edit"), _col("n_steps")),
+            _count_observed("n_executes"), _col("n_steps")),
+    Measure("edits_per_step", "edits per step", "commands", "ratio", _count_observed("n_edit"), _col("n_steps")),
+    Measure("project_edit_rate", "edits project code", "verification", "share", _positive("n_project_edits")),
+    Measure("executes_before_rate", "executes before the first project edit", "verification", "share",
+            _positive("n_executes_before")),
+    Measure("verified_rate", "executes after the first project edit", "verification", "share", _positive("n_verifications")),
+    Measure("verifications_per_edit", "verifications per project edit", "verification", "ratio", _col("n_verifications"),
+            _col("n_project_edits")),
+    Measure("stale_rate", "stale: a project edit after the last verification", "verification", "share", _col("stale")),
+    Measure("submitted_unverified_rate", "submitted unverified", "verification", "share", _col("submitted_unverified")),
+    Measure("submitted_failing_rate", "submitted with failing tests", "verification", "share",
+            _col("submitted_with_failing_tests")),
+    Measure("read_back_rate", "read-back of edits of project and tests", "verification", "ratio", _col("n_readback"),
+            _col("n_edits_with_path"), bounded=True),
+    Measure("failed_edit_rate", "failed edits of all edits", "verification", "ratio", _col("n_failed_edits"),
+            _col("n_edit"), bounded=True),
+    Measure("repeated_failed_edit_rate", "repeats a failed edit", "verification", "share", _col("repeated_failed_edit")),
+    Measure("edit_flip_flop_rate", "puts a file back into an earlier state", "verification", "share",
+            _col("edit_flip_flop")),
+    Measure("abandoned_file_rate", "abandons an edited file", "verification", "share", _positive("n_abandoned_files")),
+    *(
+        Measure(f"ladder_{when}.{rung}", f"{rung} after the {when} project edit", "ladder", "share",
+                _is(f"ladder_{when}", rung))
+        for when in ("first", "last")
+        for rung in RUNGS
+    ),
     Measure("stuck_rate", "stuck: three identical calls in a row", "repetition", "share", _col("stuck")),
     Measure("stuck_openhands_rate", "stuck by OpenHands' rules", "repetition", "share", _col("stuck_openhands")),
     Measure("text_repetition_rate", "repetitive text at the end", "repetition", "share", _col("text_repetition")),
     Measure("mean_repeat_run", "longest run of identical calls", "repetition", "mean", _col("repeat_run"), unit="calls"),
+    *(
+        Measure(f"hack_tier_{tier}_rate", f"any hack candidate of tier {tier} ({word})", "hacks", "share",
+                _positive(f"n_hack_{tier}"))
+        for tier, word in TIERS.items()
+    ),
     Measure("mean_reward", "reward", "reward", "mean", _col("reward"), behaviour=False),
     Measure("reward_positive_rate", "reward above zero", "reward", "share", _positive("reward"), behaviour=False),
     Measure("reward_zero_rate", "reward zero", "reward", "share", lambda: pl.col("reward") == 0, behaviour=False),
@@ -141,7 +175,10 @@ HOW_TO_LOG = {
     "tools": "tool calls and their results",
     "think": "the tools offered, or a think tool's calls",
     "commands": "the commands that the agent ran",
+    "verification": "commands and editor calls with their paths, and their exit codes",
+    "ladder": "commands and editor calls with their paths",
     "repetition": "tool calls with arguments and results",
+    "hacks": "the commands and edits of the agent, with their arguments",
     "reward": "the training reward per trajectory",
     "budget": "token counts, cost and duration per trajectory",
 }

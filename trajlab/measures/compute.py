@@ -25,13 +25,22 @@ class Measured(msgspec.Struct, frozen=True):
     estimate: Estimate
 
 
-def estimate(frame: pl.DataFrame, measure: Measure, *, include_errors: bool = False) -> Estimate:
-    """One measure over the rows of a frame, clustered by task where attempts share one."""
+def estimate(
+    frame: pl.DataFrame, measure: Measure, *, include_errors: bool = False, clustered: bool = True
+) -> Estimate:
+    """One measure over the rows of a frame, clustered by task where attempts share one.
+
+    Args:
+        frame: Trajectories with ``cluster`` and ``is_error``.
+        measure: What to measure.
+        include_errors: Keep the error classes in behaviour rates.
+        clustered: ``False``: the naive interval, as if no two trajectories shared a task.
+    """
     if measure.behaviour and not include_errors:
         frame = frame.filter(~pl.col("is_error"))
     if frame.is_empty():
         return not_observed()
-    clusters = frame["cluster"].to_numpy()
+    clusters = frame["cluster"].to_numpy() if clustered else None
     values = column(frame, measure.value())
     if measure.kind == "share":
         return proportion(values, clusters)
@@ -61,13 +70,19 @@ def measure_all(trajectories: Trajectories, measures: Iterable[Measure] = MEASUR
     return measured
 
 
-def by_column(trajectories: Trajectories, name: str, measures: Iterable[Measure]) -> list[Measured]:
+def by_column(
+    trajectories: Trajectories, name: str, measures: Iterable[Measure], *, clustered: bool = True
+) -> list[Measured]:
     """Measures within each value of a column (null left out), for example by outcome."""
     frame, errors = trajectories.frame, trajectories.population.include_errors
     groups = frame.filter(pl.col(name).is_not_null()).partition_by(name, as_dict=True, maintain_order=True)
     ordered = sorted(groups.items(), key=lambda item: str(item[0][0]), reverse=True)
     return [
-        Measured(measure.name, f"{name}={key[0]}".lower(), estimate(part, measure, include_errors=errors))
+        Measured(
+            measure.name,
+            f"{name}={key[0]}".lower(),
+            estimate(part, measure, include_errors=errors, clustered=clustered),
+        )
         for measure in measures
         for key, part in ordered
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import polars as pl
@@ -10,6 +12,7 @@ from trajlab.behavior.termination import ERRORS
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 
+QUARTERS = 4
 WHOLE = "all"
 """Name of the period where a run is not divided."""
 
@@ -35,6 +38,13 @@ class Population(msgspec.Struct, frozen=True):
     """Keep the three error classes in behaviour rates."""
 
 
+def population_of(run: str | None, parameters: dict[str, Any]) -> Population:
+    """The population that the parameters of an audit notebook describe."""
+    named = {name: parameters[name] for name in Population.__struct_fields__ if name in parameters and name != "run"}
+    named["epoch_boundaries"] = tuple(named.get("epoch_boundaries", ()))
+    return Population(run=run, **named)
+
+
 class Trajectories(msgspec.Struct):
     """The rows of a population, with what was left out."""
 
@@ -47,6 +57,8 @@ class Trajectories(msgspec.Struct):
     """Without a period although others have one."""
     periods: list[str]
     """Names of the periods in order."""
+    periods_by: str
+    """What the periods are: as asked, or ``quarter`` where no epoch can be told but training steps can."""
     threshold_used: bool
     """``correct`` comes, where no verdict is recorded, from the stated threshold."""
 
@@ -66,6 +78,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     aside = frame["superseded"] | frame["duplicate"]
     current = frame.filter(~aside)
     current, threshold_used = _with_threshold(current, population.correct_threshold)
+    population = _with_known_periods(current, population)
     current = current.with_columns(
         _period(current, population),
         is_error=pl.col("termination").is_in(ERRORS).fill_null(value=False),
@@ -77,7 +90,16 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     unplaced = current["period"].null_count() if names else 0
     if not names:
         current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
-    return Trajectories(population, current, int(aside.sum()), unplaced, names, threshold_used)
+    return Trajectories(population, current, int(aside.sum()), unplaced, names, population.by, threshold_used)
+
+
+def _with_known_periods(frame: pl.DataFrame, population: Population) -> Population:
+    """Quarters of the training steps, where epochs were asked for and no log or parameter tells them."""
+    told = population.epoch is not None or population.steps_per_epoch or population.epoch_boundaries
+    steps = frame["train_step"].drop_nulls().n_unique()
+    if population.by != "epoch" or told or frame["epoch"].count() or steps < 2:
+        return population
+    return msgspec.structs.replace(population, by="quarter" if steps >= QUARTERS else "steps:1")
 
 
 def _with_threshold(frame: pl.DataFrame, threshold: float | None) -> tuple[pl.DataFrame, bool]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from trajlab.checks.facts import thresholds
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import ExitCode, UsageError
-from trajlab.measures.frame import check_by
+from trajlab.measures.frame import check_by, population_of, select
 from trajlab.progress import progress
 from trajlab.report.index import rebuild_index
 from trajlab.report.parameters import coerce, read_parameters
@@ -27,6 +29,10 @@ _OURS = ("corpus", "run")
 
 class AuditResult(msgspec.Struct):
     """What an audit left: one report per run."""
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{record.run}: {record.status}" for record in self.records)
+        return f"AuditResult({str(self.out)!r}, exit code {int(self.exit_code)}; {told})"
 
     out: Path
     corpus: Path
@@ -76,14 +82,16 @@ def audit(
         UsageError: Nothing to read, or an unknown or wrong parameter; nothing has been written then.
         InfrastructureError: A full disk, a killed process.
     """
-    check_parameters(parameters)
+    effective = _checked(parameters)
     target = Path(out)
     sources = [source] if isinstance(source, str | Path) else list(source)
     corpus = _corpus(sources, target, run, jobs)
     runs = [run] if run is not None else corpus.runs
     if run is not None and run not in corpus.runs:
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
-    epoch = parameters.get("epoch")
+    for name in runs:
+        select(corpus, population_of(name, effective))
+    epoch = effective["epoch"]
     records = [
         run_notebook(
             NOTEBOOK,
@@ -91,7 +99,7 @@ def audit(
             {"corpus": str(corpus.folder.resolve()), "run": name, **parameters},
             title=f"Audit of {name}",
             run=name,
-            period=None if epoch in (None, "", "none") else f"epoch {epoch}",
+            period=None if epoch is None else f"epoch {epoch}",
             data_fingerprint=corpus.manifest.assembled_from,
             fail_on=fail_on,
         )
@@ -101,22 +109,27 @@ def audit(
     return AuditResult(target, corpus.folder, records)
 
 
-def check_parameters(parameters: dict[str, object]) -> None:
-    """Refuse unknown and wrong parameters before any work.
+def _checked(parameters: dict[str, object]) -> dict[str, Any]:
+    """Effective parameters of the notebook.
 
     Raises:
-        UsageError: Naming the parameter and those there are.
+        UsageError: Naming the parameter and those there are; nothing has been done then.
     """
     import nbformat
 
-    notebook = nbformat.reads(find_notebook(NOTEBOOK).read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
+    text = find_notebook(NOTEBOOK).read_text("utf-8")
+    notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
-    coerce(known, parameters)
-    check_by(str(parameters.get("by", "epoch")))
-    texts(str(parameters.get("language", "en")))
+    effective = coerce(known, parameters)
+    check_by(effective["by"])
+    thresholds(effective["thresholds"])
+    texts(effective["language"])
+    return effective
 
 
 def _corpus(sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None) -> Corpus:
+    if (out / MANIFEST).is_file():
+        raise UsageError(str(out), "a corpus", "another folder for the reports", "Choose another folder with --out")
     if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
         return Corpus(sources[0])
     folder = out / CORPUS_FOLDER

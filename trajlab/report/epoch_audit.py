@@ -15,11 +15,13 @@ from trajlab.checks.facts import Facts, Reading, read_state, thresholds, whole
 from trajlab.checks.finding import Finding, Gate
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import MEASURES
+from trajlab.measures.change import PeriodChange, first_to_last
 from trajlab.measures.compute import Measured, by_column, measure_all
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.groups import Groups, PassRates, group_facts, pass_rates
+from trajlab.measures.hacks import HackCandidates, hack_candidates
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
-from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.result import Change, Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
 from trajlab.stats import Estimate
 
 
@@ -49,6 +51,7 @@ class EpochAudit:
         self.corpus = corpus
         self.trajectories: Trajectories = select(corpus, population)
         self.measured: list[Measured] = measure_all(self.trajectories)
+        self.changes: list[PeriodChange] = first_to_last(self.trajectories)
         self.groups: Groups | None = group_facts(self.trajectories)
         self.pass_rates: PassRates | None = pass_rates(self.trajectories)
         tables = (
@@ -57,6 +60,8 @@ class EpochAudit:
             reward_by_outcome(self.trajectories),
         )
         self.quadrants: list[Quadrants] = [table for table in tables if table is not None]
+        self.hacks: HackCandidates | None = hack_candidates(corpus, self.trajectories)
+        self.seed = seed
         self.reading: Reading = read_state(corpus, population.run)
         self.findings, self.gates = self._check(overrides)
         self.sampled: list[Sampled] = self._draw(sample_n, seed)
@@ -76,14 +81,20 @@ class EpochAudit:
         """The estimate of a measure, whole or of one period."""
         return next(m.estimate for m in self.measured if m.name == name and m.group == group)
 
-    def by_verdict(self, names: list[str]) -> list[Measured]:
-        """Measures apart for correct and not correct trajectories."""
+    def by_verdict(self, names: list[str], *, clustered: bool = True) -> list[Measured]:
+        """Measures apart for correct and not correct trajectories; naive intervals where not clustered."""
         wanted = [measure for measure in MEASURES if measure.name in names]
-        return by_column(self.trajectories, "correct", wanted)
+        return by_column(self.trajectories, "correct", wanted, clustered=clustered)
 
     def _check(self, overrides: dict[str, float] | None) -> tuple[list[Finding], list[Gate]]:
         facts = Facts(
-            self.trajectories, whole(self.measured), self.groups, self.quadrants, self.reading, thresholds(overrides)
+            self.trajectories,
+            whole(self.measured),
+            self.groups,
+            self.quadrants,
+            self.reading,
+            thresholds(overrides),
+            self.hacks,
         )
         return run_checks(facts)
 
@@ -123,6 +134,8 @@ class EpochAudit:
         for table in self.quadrants:
             measures += [_measure(f"quadrant.{table.name}.{cell}", None, share) for cell, share in table.cells.items()]
             measures += [_measure(f"quadrant.{table.name}: {name}", None, value) for name, value in table.extra.items()]
+        if self.hacks is not None:
+            measures += [_measure(f"hack.{item.rule.id}", None, item.trajectories) for item in self.hacks.rules]
         if self.groups is not None:
             measures += [_measure(f"groups.{name}", None, share) for name, share in self.groups.shares.items()]
         if self.pass_rates is not None:
@@ -134,6 +147,7 @@ class EpochAudit:
             provenance=self._provenance(),
             coverage=self._coverage(),
             measures=measures,
+            changes=[_change(change) for change in self.changes],
             findings=self.findings,
             gates=self.gates,
             sample=self.sampled,
@@ -176,6 +190,20 @@ class EpochAudit:
         write_result(self.result(), target)
         manifest = msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1)
         write_atomically(target / "sample.json", manifest + b"\n")
+
+
+def _change(change: PeriodChange) -> Change:
+    e = change.estimate
+    return Change(
+        name=change.name,
+        before=change.before,
+        after=change.after,
+        value=e.value,
+        low=e.low,
+        high=e.high,
+        denominator=e.denominator,
+        method=e.method,
+    )
 
 
 def _measure(name: str, group: str | None, e: Estimate) -> Measure:

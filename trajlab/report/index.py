@@ -95,11 +95,18 @@ def _row(out: Path, run: Listed) -> dict[str, object]:
         "run": record.run,
         "period": record.period,
         "status": badge(RUN_TONES[record.status], status),
-        "why": record.message or "; ".join(record.warned_gates),
+        "why": record.message or _warnings(record),
         "findings": ", ".join(findings) or (None if record.trajectories is None else "none"),
         "trajectories": record.trajectories,
         "started": Html(f"<time>{escape(record.started[:16].replace('T', ' '))}</time>"),
     }
+
+
+def _warnings(record: RunRecord) -> str:
+    count = record.findings.get("warn", 0)
+    gates = [gate for gate in record.warned_gates if gate != "no_warning"]
+    told = [f"{count} warning{'s' if count > 1 else ''}"] if count else []
+    return "; ".join(told + gates)
 
 
 def _link(out: Path, folder: str, title: str) -> Html:

@@ -14,6 +14,7 @@ from trajlab.report.text import Html, escape, join
 STEPS_SHOWN = 60
 MESSAGE_CHARS = 1500
 OUTPUT_CHARS = 800
+PROMPT_CHARS = 3000
 
 
 def sample(audit: EpochAudit) -> Html:
@@ -28,15 +29,26 @@ def sample(audit: EpochAudit) -> Html:
     blocks = []
     for item in audit.sampled:
         own = pl.col("trajectory_id") == item.trajectory_id
-        body = _turns(calls.filter(own), texts.filter(own), turns.filter(own))
-        blocks.append(details(_title(item), join([_facts(item), body])))
-    intro = f"Drawn at random: {audit.sampled[0].why}; each with probability {audit.sampled[0].probability:.3g}."
+        said = texts.filter(own)
+        body = join([_prompts(said), _turns(calls.filter(own), said, turns.filter(own))])
+        blocks.append(details(_title(item, said), join([_facts(item), body])))
+    intro = f"At random: {audit.sampled[0].why}; each with probability {audit.sampled[0].probability:.3g}."
     return join([Html(f'<p class="more">{escape(intro)}</p>'), *blocks], "\n")
 
 
-def _title(item: Sampled) -> str:
+def _prompts(texts: pl.DataFrame) -> Html:
+    prompts = texts.filter(pl.col("kind") == "prompt").sort("number")["text"].to_list()
+    return join([details(f"prompt, {len(prompt):,} characters", prompt, PROMPT_CHARS) for prompt in prompts[:3]])
+
+
+def _title(item: Sampled, texts: pl.DataFrame) -> str:
+    task = item.task_id or item.trajectory_id
+    if task.startswith("prompt:"):
+        prompts = texts.filter(pl.col("kind") == "prompt").sort("number")["text"]
+        task = " ".join(prompts[-1].split())[:80] if len(prompts) else task
+    steps = item.details.get("n_steps")
     verdict = {True: "correct", False: "not correct", None: "no verdict"}[item.details.get("correct")]  # type: ignore[index]
-    return f"{item.task_id or item.trajectory_id} · {verdict} · {item.details.get('n_steps')} steps"
+    return f"{task} · {verdict} · {steps} {'step' if steps == 1 else 'steps'}"
 
 
 def _facts(item: Sampled) -> Html:
@@ -58,7 +70,9 @@ def _turns(calls: pl.DataFrame, texts: pl.DataFrame, turns: pl.DataFrame) -> Htm
             blocks.append(Html(f'<p class="more">{turns.height - STEPS_SHOWN} further steps are not shown.</p>'))
             break
         said = lookup.get(("turn", step), "")
-        parts = [excerpt(said, MESSAGE_CHARS)] if said else []
+        thought = lookup.get(("reasoning", step), "")
+        parts = [details(f"reasoning, {len(thought):,} characters", thought, MESSAGE_CHARS)] if thought else []
+        parts += [excerpt(said, MESSAGE_CHARS)] if said else []
         parts += [_call(call, lookup, said) for call in by_step.get(step, [])]
         blocks.append(join([Html(f"<h4>step {step}</h4>"), *parts]))
     if not texts.height:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import polars as pl
 
 from trajlab.behavior.termination import CLASSES
@@ -11,9 +12,20 @@ from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars, small_multiples
-from trajlab.report.tables import Column, badge, callout, details, estimate_table, facts, not_observed, plain_table
+from trajlab.report.tables import (
+    Column,
+    badge,
+    callout,
+    details,
+    estimate_table,
+    facts,
+    not_observed,
+    number,
+    plain_table,
+)
 from trajlab.report.text import Html, escape, join
 from trajlab.schema import LABELS, label_column
+from trajlab.stats import Estimate
 
 _GATE_COLOURS = {"passed": "ok", "failed": "alarm", "inconclusive": "unobserved"}
 _HEADLINES = (
@@ -24,6 +36,7 @@ _COMPARED = (
     "mean_steps", "calls_per_step", "invalid_rate", "any_test_rate", "suite_run_rate", "inline_rate", "script_rate",
     "executions_per_step", "edits_per_step", "stuck_rate",
 )  # fmt: skip
+VERDICTS = {"correct=true": "correct", "correct=false": "not correct"}
 _OVER_PERIODS = (
     "correct_rate", "mean_reward", "mean_steps", "one_step_rate", "tool_use_rate", "invalid_rate", "any_test_rate",
     "inline_rate", "think_fraction", "stuck_rate", "text_repetition_rate", "reward_zero_rate",
@@ -46,7 +59,25 @@ def conclusion(audit: EpochAudit) -> Html:
         unseen = sum(f.status == "unobserved" for f in audit.findings)
         parts = [callout("ok", f"Nothing stands out: {checked} checks within their lines, {unseen} not observed.")]
     known = [name for name in _HEADLINES if audit.estimate(name).value is not None]
-    return join([Html(f'<p class="lead">{escape(what)}</p>'), *parts, _values(audit, known, "")], "\n")
+    lead = Html(f'<p class="lead">{escape(what)}</p>')
+    return join([lead, _what_changed(audit), *parts, _values(audit, known, "")], "\n")
+
+
+def _what_changed(audit: EpochAudit) -> Html:
+    """One sentence: what clearly changed from the first period to the last."""
+    clear = [change for change in audit.changes if change.is_clear]
+    if not audit.changes:
+        return Html("")
+    span = f"From {audit.changes[0].before} to {audit.changes[0].after}"
+    if not clear:
+        return Html(f"<p>{escape(f'{span} nothing changed by more than its interval.')}</p>")
+    told = []
+    for change in clear:
+        share = BY_NAME[change.name].kind == "share"
+        values = [number(audit.estimate(change.name, p).value, share) for p in (change.before, change.after)]
+        told.append(f"{BY_NAME[change.name].title} {values[0]} → {values[1]}")
+    note = "differences pooled over tasks; intervals in result.json"
+    return Html(f"<p>{escape(f'{span}: ' + '; '.join(told) + '.')} <small>({escape(note)})</small></p>")
 
 
 def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
@@ -55,7 +86,7 @@ def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
     return estimate_table(rows, [Column("measure", "measure"), Column("value", "value", bar=shares)], caption=caption)
 
 
-def _section(audit: EpochAudit, section: str, what: str) -> Html:
+def measures_of(audit: EpochAudit, section: str, what: str) -> Html:
     """All measures of a section that are observed; those that are not, named."""
     names = [measure.name for measure in MEASURES if measure.section == section]
     known = [name for name in names if audit.estimate(name).value is not None]
@@ -136,7 +167,7 @@ def funnel(audit: EpochAudit) -> Html:
         for stage in ("accepted by freshness and ratio gates", "effective action tokens", "optimizer updates")
     ]
     sums = {
-        name: f"{frame[name].sum():,.0f} {unit} over {frame[name].count():,} trajectories that record it"
+        name.replace("_", " "): f"{number(float(frame[name].sum()))} {unit}, recorded for {frame[name].count():,}"
         for name, unit in (
             ("prompt_tokens", "tokens"),
             ("completion_tokens", "tokens"),
@@ -164,6 +195,12 @@ def termination(audit: EpochAudit) -> Html:
         [audit.estimate(name) for name in names],
         title="how trajectories ended",
     )
+    if audit.frame["termination"].null_count() > audit.frame["termination"].count():
+        figure = callout(
+            "unobserved",
+            f"The end is recorded for {audit.frame['termination'].count():,} of {audit.frame.height:,} trajectories: "
+            "counts below, no shares.",
+        )
     words = audit.frame.group_by("stop_reason", "termination").len().sort("len", "stop_reason", descending=True)
     raw = [
         {"the log's word": row["stop_reason"], "class": row["termination"], "trajectories": row["len"]}
@@ -174,12 +211,12 @@ def termination(audit: EpochAudit) -> Html:
 
 def by_section(audit: EpochAudit, section: str, what: str) -> Html:
     """A section that is its measures: steps, think, repetition."""
-    return _section(audit, section, what)
+    return measures_of(audit, section, what)
 
 
 def tools(audit: EpochAudit) -> Html:
     """Tool use, and the tools called."""
-    shown = _section(audit, "tools", "Tools")
+    shown = measures_of(audit, "tools", "Tools")
     ids = audit.frame.lazy().select("trajectory_id")
     calls = (
         audit.corpus.tool_calls.filter(pl.col("requestor") == "agent")
@@ -190,7 +227,9 @@ def tools(audit: EpochAudit) -> Html:
             pl.col("executed").sum().alias("executed"),
             pl.col("invalid").is_not_null().sum().alias("invalid"),
             pl.col("exit_code").is_not_null().sum().alias("with exit code"),
-            (pl.col("exit_code") != 0).sum().alias("exit code not 0"),
+            pl.when(pl.col("exit_code").count() > 0)
+            .then((pl.col("exit_code") != 0).sum())
+            .alias("exit code not 0"),
             pl.col("trajectory_id").n_unique().alias("trajectories"),
         )
         .sort("calls", "tool", descending=[True, False])
@@ -203,7 +242,7 @@ def tools(audit: EpochAudit) -> Html:
 
 def commands(audit: EpochAudit) -> Html:
     """What commands did, the scopes of tests, and both by verdict."""
-    shown = _section(audit, "commands", "Commands")
+    shown = measures_of(audit, "commands", "Commands")
     if audit.estimate("any_test_rate").value is None:
         return shown
     labels = [f"{label_column(label)}_rate" for label in LABELS]
@@ -229,8 +268,7 @@ def _by_verdict(audit: EpochAudit) -> Html:
     groups = list(dict.fromkeys(item.group for item in compared))
     if len(groups) < 2:
         return Html("")
-    titles = {"correct=true": "correct", "correct=false": "not correct"}
-    columns = [Column("measure", "measure"), *(Column(str(g), titles.get(str(g), str(g))) for g in groups)]
+    columns = [Column("measure", "measure"), *(Column(str(g), VERDICTS.get(str(g), str(g))) for g in groups)]
     rows = [
         {"measure": BY_NAME[name].title, **{str(item.group): item.estimate for item in compared if item.name == name}}
         for name in _COMPARED
@@ -240,7 +278,7 @@ def _by_verdict(audit: EpochAudit) -> Html:
 
 def rewards(audit: EpochAudit) -> Html:
     """Reward shares, spread, and components."""
-    shown = _section(audit, "reward", "Reward")
+    shown = measures_of(audit, "reward", "Reward")
     reward = audit.frame["reward"].drop_nulls()
     if reward.is_empty():
         return shown
@@ -309,8 +347,11 @@ def groups(audit: EpochAudit) -> Html:
         parts.append(not_observed("pass@k", "several judged attempts at a task"))
     else:
         rates = audit.pass_rates
-        table = [{"k": str(k), "at": rates.at_k[k], "hat": rates.hat_k[k]} for k in rates.at_k]
-        columns = [Column("k", "k"), Column("at", "pass@k"), Column("hat", "pass^k")]
+        def over_tasks(estimate: Estimate) -> Estimate:
+            return msgspec.structs.replace(estimate, numerator=None)
+
+        table = [{"k": str(k), "at": over_tasks(rates.at_k[k]), "hat": over_tasks(rates.hat_k[k])} for k in rates.at_k]
+        columns = [Column("k", "k"), Column("at", "pass@k", "share"), Column("hat", "pass^k", "share")]
         attempts = ", ".join(f"{tasks:,} tasks with {n}" for n, tasks in rates.attempts.items())
         parts.append(estimate_table(table, columns, caption=f"over tasks; attempts: {attempts}"))
     return join(parts, "\n")
@@ -321,11 +362,16 @@ def periods(audit: EpochAudit) -> Html:
     names = audit.trajectories.periods
     if len(names) < 2:
         return not_observed("Change over the run", "the training step or epoch (one period only here)")
+    asked, used = audit.trajectories.population.by, audit.trajectories.periods_by
+    note = Html("")
+    if asked != used:
+        text = "No epoch is logged, training steps are: the run is shown by them. Give steps_per_epoch for epochs."
+        note = Html(f'<p class="more">{escape(text)}</p>')
     known = [n for n in _OVER_PERIODS if audit.estimate(n).value is not None]
     series = {BY_NAME[n].title: [audit.estimate(n, period) for period in names] for n in known}
     columns = [Column("measure", "measure"), *(Column(period, period, bar=False) for period in names)]
     rows = [{"measure": BY_NAME[n].title, **{period: audit.estimate(n, period) for period in names}} for n in known]
-    return join([small_multiples(series, names, title="over the run"), estimate_table(rows, columns)], "\n")
+    return join([note, small_multiples(series, names, title="over the run"), estimate_table(rows, columns)], "\n")
 
 
 def checks(audit: EpochAudit) -> Html:

@@ -5,61 +5,16 @@ Readers, builders, the corpus, the README tables and the drift tests all derive 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from trajlab.schema.columns import ID as _ID
+from trajlab.schema.columns import Column, Kind, Table
+from trajlab.schema.columns import column as _c
+from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
 
-import msgspec
-
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-
-Kind = Literal["str", "int", "float", "bool"]
-
-
-class Column(msgspec.Struct, frozen=True):
-    """One column of a table."""
-
-    name: str
-    kind: Kind
-    doc: str
-    null: str = "not recorded"
-    """What a null means; empty where the column is never null."""
-    unit: str = ""
-
-
-class Table(msgspec.Struct, frozen=True):
-    """One table: a name, what a row is, where it comes from, its columns in order."""
-
-    name: str
-    row: str
-    origin: Literal["source", "text", "derived", "assembled", "view"]
-    columns: tuple[Column, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Column names in order."""
-        return [column.name for column in self.columns]
-
-    def polars(self) -> dict[str, type[pl.DataType]]:
-        """Schema for polars."""
-        import polars as pl
-
-        kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
-        return {column.name: kinds[column.kind] for column in self.columns}
-
-    def arrow(self) -> pa.Schema:
-        """Schema for pyarrow."""
-        import pyarrow as pa
-
-        kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-        return pa.schema([pa.field(column.name, kinds[column.kind]) for column in self.columns])
-
-
-def _c(name: str, kind: Kind, doc: str, null: str = "not recorded", unit: str = "") -> Column:
-    return Column(name, kind, doc, null, unit)
-
-
-_ID = _c("trajectory_id", "str", "hash of run, format, path below the root and native id or ordinal", "")
+__all__ = [
+    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "OUTCOMES",
+    "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS", "TABLES",
+    "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+]  # fmt: skip
 
 TRAJECTORIES = Table(
     "trajectories",
@@ -175,13 +130,7 @@ TOOL_CALLS = Table(
         _c("command", "str", "shell text", "the tool is no shell"),
         _c("arguments_chars", "int", "length of the arguments", "none logged", "characters"),
         _c("request_digest", "int", "digest of the tool and its arguments", ""),
-        _c(
-            "output_chars",
-            "int",
-            "length of what came back",
-            "nothing came back, or not recorded",
-            "characters",
-        ),
+        _c("output_chars", "int", "length of what came back", "nothing came back, or not recorded", "characters"),
         _c("exit_code", "int", "exit code"),
         _c("is_error", "bool", "the log marks the result as an error"),
         _c("executed", "bool", "got a result"),
@@ -244,90 +193,6 @@ PROBLEMS = Table(
     ),
 )
 
-LABELS = (
-    "test:all", "test:part", "test:file", "test:case", "inline", "script", "static", "read",
-    "search", "edit", "fileop", "vcs", "install", "submit", "other",
-)  # fmt: skip
-"""The labels of the command codebook, in its order."""
-
-
-def label_column(label: str) -> str:
-    """Column name of a command label: ``test:all`` -> ``test_all``."""
-    return label.replace(":", "_")
-
-
-COMMANDS = Table(
-    "commands",
-    "one simple command inside a call, or one call of a tool that is no shell",
-    "derived",
-    (
-        _ID,
-        _c("call", "int", "call it stands in", ""),
-        _c("step", "int", "step it stands in", ""),
-        _c("position", "int", "order inside the call, from 0", ""),
-        _c("program", "str", "program without path and wrappers, or the tool", "could not be made out"),
-        *(_c(label_column(label), "bool", f"label `{label}`", "") for label in LABELS),
-        _c("test_scope", "str", "all, part, file or case", "runs no test"),
-        _c("rule", "str", "rule that gave the labels", ""),
-    ),
-)
-
-BEHAVIOUR = Table(
-    "behaviour",
-    "one trajectory: what the agent did",
-    "derived",
-    (
-        _ID,
-        _c("n_steps", "int", "steps", "", "steps"),
-        _c("n_messages", "int", "messages", "", "messages"),
-        _c("n_calls", "int", "tool calls of the agent, well formed or not", "", "calls"),
-        _c("n_executed", "int", "calls that got a result", "the log cannot tell", "calls"),
-        _c("n_invalid", "int", "calls unparsable, unknown or refused, and refused turns", "", "calls"),
-        _c("n_shell", "int", "shell calls", "", "calls"),
-        _c("tool_used", "bool", "at least one executed call", "the log cannot tell"),
-        _c("hollow", "bool", "no executed call and no agent text", "the log cannot tell"),
-        _c("think_offered", "bool", "a think tool is offered or was called", "tools offered are not recorded"),
-        _c("n_think", "int", "think calls", "no think tool offered, or not recorded", "calls"),
-        _c("think_run", "int", "longest run of consecutive think calls", "as n_think", "calls"),
-        _c("think_most_in_step", "int", "most think calls in one step", "as n_think", "calls"),
-        _c(
-            "n_think_hollow",
-            "int",
-            "think calls under 20 characters or near a former thought",
-            "as n_think",
-            "calls",
-        ),
-        _c(
-            "think_spam",
-            "bool",
-            "run of 3, or 2 in one step with a hollow one, or over half of 5 or more calls",
-            "as n_think",
-        ),
-        _c("repeat_run", "int", "longest run of identical calls", "no calls", "calls"),
-        _c("stuck", "bool", "three identical calls in a row", "no calls"),
-        _c(
-            "stuck_openhands",
-            "bool",
-            "4 same call and result, or 3 same call and error, or 6 alternating",
-            "no calls",
-        ),
-        _c(
-            "text_repetition",
-            "bool",
-            "compression of the last 10,000 characters over 10",
-            "fewer than 1,000 characters",
-        ),
-        *(_c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls") for label in LABELS),
-        _c("n_test", "int", "calls that run tests in any scope", "", "calls"),
-        _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", "", "calls"),
-        _c("any_test", "bool", "runs any test", "no call whose labels could be known"),
-        _c("suite_run", "bool", "runs a test suite (all or part)", "no call whose labels could be known"),
-        _c("first_edit_call", "int", "call of the first edit", "no edit"),
-        _c("last_edit_call", "int", "call of the last edit", "no edit"),
-        _c("rules", "str", "version of the behaviour rules", ""),
-    ),
-)
-
 OVERLAY = Table(
     "overlay",
     "one trajectory: what only other files or other trajectories can tell",
@@ -377,11 +242,14 @@ SOURCES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, BEHAVIOUR,
-        OVERLAY, OUTCOMES, SOURCES,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
+        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""
 
 PART_TABLES = tuple(table for table in TABLES.values() if table.origin not in ("assembled", "view"))
 """Tables that the reading of a unit writes."""
+
+DERIVED_TABLES = tuple(table for table in PART_TABLES if table.origin == "derived")
+"""Those of them that the behaviour rules make."""

@@ -1,0 +1,121 @@
+"""A corpus folder that was tampered with, names that are no names, folders that are not ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpora_in_tests import SAMPLES, contents, run_command
+
+import trajlab
+from trajlab.errors import ExitCode, InfrastructureError, UsageError
+
+LOGS = SAMPLES / "verl" / "v1_run"
+
+
+def part(corpus: Path) -> Path:
+    return next((corpus / "parts").iterdir())
+
+
+def cut(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def make_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("")
+
+
+TAMPERING: dict[str, Callable[[Path], object]] = {
+    "a table deleted": lambda corpus: (part(corpus) / "steps.1.parquet").unlink(),
+    "a table cut": lambda corpus: cut(part(corpus) / "trajectories.1.parquet", 300),
+    "a table emptied": lambda corpus: cut(part(corpus) / "behaviour.1.parquet", 0),
+    "a table twice": lambda corpus: shutil.copy(part(corpus) / "steps.1.parquet", part(corpus) / "steps.2.parquet"),
+    "a summary emptied": lambda corpus: cut(part(corpus) / "unit.json", 0),
+    "a summary of another shape": lambda corpus: (part(corpus) / "unit.json").write_text('{"key": 3}'),
+    "a part deleted": lambda corpus: shutil.rmtree(part(corpus)),
+    "a file for a part": lambda corpus: make_file(part(corpus)),
+    "an assembled table cut": lambda corpus: cut(corpus / "assembled" / "overlay.parquet", 100),
+    "assembled tables deleted": lambda corpus: shutil.rmtree(corpus / "assembled"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERING)
+def test_a_damaged_corpus_is_refused_and_the_same_ingest_heals_it(tmp_path: Path, what: str) -> None:
+    corpus = tmp_path / "corpus"
+    trajlab.ingest(LOGS, out=corpus)
+    expected = contents(corpus)
+    TAMPERING[what](corpus)
+    with pytest.raises(InfrastructureError, match="damaged"):
+        trajlab.open_corpus(corpus)
+    trajlab.ingest(LOGS, out=corpus)
+    assert contents(corpus) == expected
+    assert trajlab.open_corpus(corpus).trajectories.collect().height == 32
+
+
+@pytest.mark.parametrize("manifest", [b"", b"{", b"[" * 100_000, b'{"trajlab": "\xff"}', b'{"schema_version": 99}'])
+def test_a_damaged_manifest_is_no_corpus_and_the_same_ingest_heals_it(tmp_path: Path, manifest: bytes) -> None:
+    corpus = tmp_path / "corpus"
+    trajlab.ingest(LOGS, out=corpus)
+    expected = contents(corpus)
+    (corpus / "trajlab-corpus.json").write_bytes(manifest)
+    with pytest.raises(UsageError, match="no corpus"):
+        trajlab.open_corpus(corpus)
+    trajlab.ingest(LOGS, out=corpus)
+    assert contents(corpus) == expected
+
+
+def test_part_names_of_a_tampered_manifest_are_not_followed(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    trajlab.ingest(LOGS, out=corpus)
+    expected = contents(corpus)
+    manifest = corpus / "trajlab-corpus.json"
+    manifest.write_text(manifest.read_text().replace(part(corpus).name, "../../elsewhere"))
+    trajlab.ingest(LOGS, out=corpus)
+    assert contents(corpus) == expected
+
+
+def test_ingest_removes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    shutil.copytree(LOGS, tmp_path / "parts" / "run")
+    (tmp_path / "parts" / "notes.txt").write_text("mine")
+    (tmp_path / "parts" / ".wip-0123456789abcdef").mkdir()
+    trajlab.ingest(tmp_path / "parts", out=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "parts" / "run").iterdir()) == ["1.jsonl", "2.jsonl"]
+    assert (tmp_path / "parts" / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "parts" / ".wip-0123456789abcdef").exists()
+
+
+def test_the_logs_own_folder_is_no_place_for_a_corpus(tmp_path: Path) -> None:
+    shutil.copytree(LOGS, tmp_path / "run")
+    before = contents(tmp_path)
+    with pytest.raises(UsageError, match="folder of the logs"):
+        trajlab.ingest(tmp_path / "run", out=tmp_path / "run")
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse or translate such names")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ingest", LOGS, "-o", "out\udcff"),
+        ("audit", LOGS, "-o", "out", "--run", "r\udcff"),
+        ("ingest", LOGS, "-o", ""),
+    ],
+)
+def test_names_that_are_none_are_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = run_command(*arguments, cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert "Error: Invalid value" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_control_sequences_in_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    done = run_command("ingest", "no\x1b[31m\nsuch\x07", "-o", "out", cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr and "\x07" not in done.stderr
