@@ -102,13 +102,13 @@ def test_time_is_linear(unit):
         data = b'["' + b"\xff" + b'", ' + unit * (size // len(unit))
         best = math.inf
         for _ in range(2):
-            start = time.perf_counter()
+            start = time.process_time()
             with pytest.raises(ValueError):
                 loads(data)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(400_000) < 20 * seconds(50_000) + 0.05
+    assert seconds(400_000) < 24 * seconds(50_000) + 0.2  # eight times the size; a quadratic step would be sixty-four
 
 
 @settings(deadline=None)
