@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from trajlab.stats import mean, median, proportion, ratio  # noqa: E402
+from trajlab.stats import mean, median, proportion, ratio
 
 
 def cost(work: Callable[[], object], calls: int = 200) -> float:
