@@ -11,8 +11,9 @@ import pytest
 from corpora_in_tests import SAMPLES
 
 import trajlab
+from trajlab.corpus.batches import TableRows
 from trajlab.corpus.corpus import Corpus
-from trajlab.corpus.rows import PartRows, Place
+from trajlab.corpus.rows import ROWS_WAITING, PartRows, Place
 from trajlab.records import Problem, RewardPart, Step, Trajectory
 
 CHAT = {
@@ -126,3 +127,23 @@ def test_a_defect_met_in_one_record_costs_no_neighbour() -> None:
     assert frames["rewards"].height == frames["behaviour"].height == 2
     assert frames["problems"]["code"].to_list() == ["cleaned", "reader_failed", "cleaned"]
     assert (rows.trajectories, rows.problems) == (2, 3)
+
+
+def test_many_unreadable_lines_are_written_on_the_way() -> None:
+    written: list[tuple[str, int]] = []
+
+    def write(table: TableRows) -> None:
+        frame = table.take()
+        if frame is not None:
+            written.append((table.name, frame.height))
+
+    rows = PartRows(keep_texts=True, flush=write)
+    place = Place("run", "chat", "/", "rows.jsonl", "rows.jsonl")
+    rows.add(place, "first", Trajectory("openai", "0", steps=[Step("one")]))
+    for line in range(ROWS_WAITING + 10_000):
+        rows.note(place, Problem("unreadable_record", "no", line))
+    assert {name for name, _ in written} >= {"trajectories", "steps", "problems"}
+    for table in rows.tables.values():
+        write(table)
+    assert sum(height for name, height in written if name == "problems") == ROWS_WAITING + 10_000
+    assert [height for name, height in written if name == "trajectories"] == [1]

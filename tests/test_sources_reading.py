@@ -4,7 +4,7 @@ import gzip
 import io
 import lzma
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import cut, document, elements, lines, parquet_rows
+from trajlab.sources.reading import _split_lines, cut, document, elements, lines, parquet_rows
 from trajlab.sources.streams import chunks
 
 PACK = {
@@ -224,3 +224,14 @@ def test_damaged_parquet_is_a_problem(tmp_path, keep):
     problems: list[Problem] = []
     assert list(parquet_rows(bundle_of(path), problems)) == []
     assert [problem.code for problem in problems] == ["unreadable"]
+
+
+@given(st.lists(st.sampled_from([b"a", b"", b" ", b"\t\r", b"\r", b"bb c"]), max_size=30), st.integers(1, 7))
+def test_blank_lines_of_an_archive_are_counted_as_those_of_a_plain_file(rows: list[bytes], size: int) -> None:
+    text = b"\n".join(rows)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    found = list(_split_lines(iter(pieces), Bundle("", "", ()), [], 100))
+    starts = [0, *accumulate(len(row) + 1 for row in rows)]
+    last = len(rows) - 1
+    expected = [(row, starts[n], n + 1, n < last) for n, row in enumerate(rows) if row.strip()]
+    assert [(line.data, line.offset, line.number, line.finished) for line in found] == expected

@@ -25,7 +25,7 @@ class TableRows:
     Rows of tables that begin with the trajectory's id leave it out; :meth:`mark` says whose the last ones are.
     """
 
-    __slots__ = ("_frames", "_ids", "marked", "name", "of_trajectory", "rows")
+    __slots__ = ("_frames", "_ids", "marked", "name", "of_trajectory", "rows", "settled")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,6 +34,8 @@ class TableRows:
         self._ids: list[str] = []
         self.marked = 0
         self._frames: list[pl.DataFrame] = []
+        self.settled = 0
+        """Rows in the frames made so far."""
 
     def mark(self, trajectory_id: str) -> None:
         """The rows since the last mark belong to this trajectory; enough rows are turned into a frame."""
@@ -43,7 +45,13 @@ class TableRows:
         if rows >= BATCH_ROWS:
             self._settle()
 
+    def settle_many(self) -> None:
+        """Turn the rows of a table without ids into a frame, where they are enough."""
+        if len(self.rows) >= BATCH_ROWS:
+            self._settle()
+
     def _settle(self) -> None:
+        self.settled += len(self.rows)
         self._frames.append(_frame(self.name, self.rows, self._ids if self.of_trajectory else None))
         self.rows.clear()
         self._ids, self.marked = [], 0
@@ -55,6 +63,7 @@ class TableRows:
         if not self._frames:
             return None
         frames, self._frames = self._frames, []
+        self.settled = 0
         return pl.concat(frames, rechunk=False)
 
 

@@ -174,7 +174,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
     try:
         for record in log_format(bundle.format).read(bundle):
             if isinstance(record, Problem):
-                rows.add_problem(place, record)
+                rows.note(place, record)
                 continue
             own = place
             if record.attempt is None:
@@ -183,11 +183,11 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
                 own = msgspec.structs.replace(place, run=record.run)
             rows.add(own, _key(record, seen, by_line=by_line), record)
     except OSError as error:
-        rows.add_problem(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
+        rows.note(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
     except (TrajlabError, MemoryError):
         raise
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
-        rows.add_problem(place, failed(error, "the rest of the file is not read"))
+        rows.note(place, failed(error, "the rest of the file is not read"))
 
 
 def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:

@@ -22,6 +22,9 @@ Row = tuple[Any, ...]
 TEXTS_WAITING = 8 << 20
 """Characters of text held before they are written."""
 
+ROWS_WAITING = 200_000
+"""Rows of one table held before all tables are written: a small archive may hold millions of records."""
+
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -51,7 +54,7 @@ class PartRows:
 
     Args:
         keep_texts: Whether to keep the long texts.
-        flush: Called with the texts whenever those waiting grow large.
+        flush: Called with the texts whenever those waiting grow large, and with every table where rows do.
     """
 
     def __init__(self, *, keep_texts: bool, flush: Callable[[TableRows], None]) -> None:
@@ -63,6 +66,20 @@ class PartRows:
         self._text_chars = 0
         self._settings: set[Row] = set()
         self._of_trajectory = [table for table in self.tables.values() if table.of_trajectory]
+        self._without_ids = [table for table in self.tables.values() if not table.of_trajectory]
+
+    def note(self, place: Place, problem: Problem) -> None:
+        """A problem of no trajectory; many of them are written on the way."""
+        self.add_problem(place, problem)
+        self._write_many()
+
+    def _write_many(self) -> None:
+        for table in self._without_ids:
+            table.settle_many()
+        if any(table.settled >= ROWS_WAITING for table in self.tables.values()):
+            for table in self.tables.values():
+                self._flush(table)
+            self._text_chars = 0
 
     def add_problem(self, place: Place, problem: Problem, trajectory_id: str | None = None) -> None:
         """One thing not read, cleaned or not reconciled."""
@@ -74,7 +91,8 @@ class PartRows:
     def add(self, place: Place, key: str, trajectory: Trajectory) -> str:
         """All rows of one trajectory; returns its id."""
         trajectory_id = identity(place.run, place.format, place.identity, key)
-        problems = self.problems
+        problems, rows = self.problems, self.tables["problems"].rows
+        problem_rows = len(rows)
         try:
             self._add_rows(place, trajectory_id, trajectory)
         except MemoryError:
@@ -82,7 +100,7 @@ class PartRows:
         except Exception as error:  # a defect of ours, met in one record, must not cost its neighbours
             for table in self._of_trajectory:
                 del table.rows[table.marked :]
-            del self.tables["problems"].rows[problems:]
+            del rows[problem_rows:]
             self.problems = problems
             problem = failed(error, "the record is not counted")
             self.add_problem(place, msgspec.structs.replace(problem, line=trajectory.line))
@@ -94,6 +112,7 @@ class PartRows:
         if self._text_chars > TEXTS_WAITING:
             self._flush(self.tables["texts"])
             self._text_chars = 0
+        self._write_many()
         return trajectory_id
 
     def _add_rows(self, place: Place, trajectory_id: str, trajectory: Trajectory) -> None:

@@ -7,6 +7,7 @@ What all of it needs is in :mod:`trajlab.sources.streams`, the cutting of huge J
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +26,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONG_LINE_BYTES = 16 << 20
 """Up to here a line is just read; beyond, its end is looked for first."""
 _PARQUET_ROWS = 64
+_BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
 def lines(
@@ -104,12 +106,14 @@ def _split_lines(
 ) -> Iterator[Line]:
     """Lines of a stream that cannot seek."""
     number = 0
-    for offset, data, size, finished in _assembled(pieces, limit):
+    for offset, data, size, finished, count in _assembled(pieces, limit):
         if bundle.end is not None and offset >= bundle.end:
             return
         if offset < bundle.start:
             continue
-        number += 1
+        number += count
+        if not data and count > 1:
+            continue
         if size - finished > limit:
             problems.append(_too_large(number, offset, size, limit))
             continue
@@ -118,17 +122,27 @@ def _split_lines(
             yield line
 
 
-def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes, int, bool]]:
-    """(offset, bytes, size, whether a newline ends it) of each line; no bytes for one that is too long."""
+def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes, int, bool, int]]:
+    """(offset, bytes, size, whether a newline ends it, 1) of each line; no bytes for one that is too long.
+
+    Blank lines that follow each other come at once, with their number: a small archive may hold millions.
+    """
     offset = size = 0
     held: list[bytes] = []
     for piece in pieces:
         at = 0
         while (newline := piece.find(b"\n", at)) >= 0:
+            if not size and newline - at < 2 and (blank := _BLANK_LINES.match(piece, at)):
+                lines_in_it = piece.count(b"\n", at, blank.end())
+                if lines_in_it > 1:
+                    yield offset, b"", blank.end() - at, True, lines_in_it
+                    offset += blank.end() - at
+                    at = blank.end()
+                    continue
             held.append(piece[at : newline + 1])
             size += newline + 1 - at
             at = newline + 1
-            yield offset, b"".join(held) if size <= limit + 1 else b"", size, True
+            yield offset, b"".join(held) if size <= limit + 1 else b"", size, True, 1
             held.clear()
             offset += size
             size = 0
@@ -138,7 +152,7 @@ def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes
         else:
             held.clear()
     if size:
-        yield offset, b"".join(held), size, False
+        yield offset, b"".join(held), size, False, 1
 
 
 def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:

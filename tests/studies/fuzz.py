@@ -1,0 +1,265 @@
+"""Break the sample logs in seeded ways and read them: no crash, no lost neighbour, bounded time and memory.
+
+Usage: PYTHONPATH=.:tests:tests/studies python tests/studies/fuzz.py [--mutants N] [--seed S] [--only NUMBER]
+[--keep DIR]
+Prints one JSON line per failure and one for the whole; exit code 1 where anything failed. A mutant depends on the
+seed and its number alone, so ``--only`` repeats one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mutants
+import polars as pl
+from corpora_in_tests import SAMPLES, sample_files, shared_folder
+
+import trajlab
+
+SECONDS = 5.0
+"""A mutant may take this long, …"""
+SECONDS_PER_MB = 10.0
+"""… and this much more per megabyte."""
+MEMORY_MB = 700
+"""The whole process may come to this."""
+_SHARED = (
+    "written/trainers/verl",
+    "written/mini_swe_agent_2.4.6",
+    "public/SWE-agent+mini-swe-agent",
+    "public/SWE-bench+SWE-smith",
+)
+NEIGHBOUR = "neighbour/1.jsonl"
+_NEIGHBOUR_SAMPLE = "verl/version_0.5.0/1.jsonl"
+_NEIGHBOUR_TRAJECTORIES = 12
+_LARGEST = 400_000
+# What tells a trajectory's place, not what it is; a neighbour's change may move it.
+_PLACE = (
+    "trajectory_id", "run", "root", "source", "source_line", "ordinal", "superseded", "duplicate", "variant", "format",
+    "verdict_source",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A log to break, and the path it is read under."""
+
+    name: str
+    data: bytes
+
+    @property
+    def by_line(self) -> bool:
+        """Whether its records are lines."""
+        return self.name.endswith(".jsonl")
+
+
+@dataclass
+class Mutant:
+    """What is read, and the lines of the sample that are still in it unbroken."""
+
+    name: str
+    data: bytes
+    how: str
+    intact: list[bytes] = field(default_factory=list)
+    sample: bytes = b""
+
+
+@dataclass
+class Outcome:
+    """What came of the mutants."""
+
+    mutants: int = 0
+    trajectories: int = 0
+    problems: int = 0
+    neighbours: int = 0
+    """Intact lines whose trajectory was looked for."""
+    slowest: float = 0.0
+    peak_mb: float = 0.0
+    failures: dict[str, int] = field(default_factory=dict)
+
+
+def samples(*, shared: bool = True) -> list[Sample]:
+    """Every sample log; those beside the repository, too, where they are."""
+    found = [Sample(name, (SAMPLES / name).read_bytes()) for name in sample_files()]
+    folder = shared_folder() if shared else None
+    if folder is not None:
+        for place in _SHARED:
+            for path in sorted((folder / "samples" / place).rglob("*.json*")):
+                if path.stat().st_size <= _LARGEST:
+                    name = path.relative_to(folder / "samples").as_posix()
+                    found.append(Sample(name, path.read_bytes()))
+    return found
+
+
+def make_mutant(all_samples: list[Sample], seed: int, number: int) -> Mutant:
+    """The mutant of that number."""
+    rng = random.Random(seed * 1_000_003 + number)
+    sample = all_samples[number % len(all_samples)]
+    if sample.by_line and rng.random() < 0.6:
+        return _broken_lines(sample, all_samples, rng)
+    choices = ["bytes", "bytes", "recode", "compress", "splice"]
+    if sample.name.endswith(".json"):
+        choices += ["json"] * 5
+    if sample.by_line:
+        choices.append("parquet")
+    how = rng.choice(choices)
+    if how == "bytes":
+        return Mutant(sample.name, mutants.change_bytes(sample.data, rng), how)
+    if how == "recode":
+        return Mutant(sample.name, mutants.recode(sample.data, rng), how)
+    if how == "compress":
+        return Mutant(sample.name + rng.choice(("", ".gz", ".zst")), mutants.compress(sample.data, rng), how)
+    if how == "splice":
+        other = rng.choice(all_samples).data
+        at, start = rng.randrange(len(sample.data) + 1), rng.randrange(len(other) + 1)
+        return Mutant(sample.name, sample.data[:at] + other[start:], how)
+    if how == "json":
+        return Mutant(sample.name, mutants.change_json(sample.data, rng), how)
+    made = mutants.as_parquet(sample.data, rng)
+    return Mutant(sample.name.replace(".jsonl", ".parquet"), made if made is not None else b"PAR1", how)
+
+
+def _broken_lines(sample: Sample, all_samples: list[Sample], rng: random.Random) -> Mutant:
+    """Some lines broken or put in between; the first record of the file stays, which tells its format."""
+    lines = [line for line in sample.data.split(b"\n") if line]
+    broken = set(rng.sample(range(1, len(lines)), min(len(lines) - 1, rng.randint(1, 3)))) if len(lines) > 1 else set()
+    out: list[bytes] = []
+    intact: list[bytes] = []
+    for number, line in enumerate(lines):
+        kind = rng.randrange(4) if number in broken else None
+        if kind is None or kind == 1:
+            intact.append(line)
+            out.append(line)
+        if kind == 0:
+            out.append(mutants.change_bytes(line, rng).replace(b"\n", b" "))
+        elif kind == 1:
+            out.append(rng.choice(all_samples).data[:3000].replace(b"\n", b" "))
+        elif kind is not None:
+            out.append(mutants.change_json(line, rng).replace(b"\n", b" "))
+    return Mutant(sample.name, b"\n".join(out) + rng.choice((b"\n", b"")), "lines", intact, sample.data)
+
+
+def values(corpus: trajlab.Corpus) -> list[tuple[str, str]]:
+    """Of every trajectory: its place in the file, and its values without their place, as text."""
+    rows = corpus.trajectories.filter(pl.col("source") != NEIGHBOUR).collect()
+    kept = rows.drop([name for name in _PLACE if name in rows.columns])
+    texts = [repr([None if _nan(value) else value for value in row]) for row in kept.iter_rows()]
+    return list(zip(rows["ordinal"].to_list(), texts, strict=True))
+
+
+def _nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def read(folder: Path, name: str, data: bytes) -> trajlab.Corpus:
+    """Read one file, and a sound one beside it, in a folder of their own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, content in ((folder / name, data), (folder / NEIGHBOUR, (SAMPLES / _NEIGHBOUR_SAMPLE).read_bytes())):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return trajlab.read(folder, jobs=1)
+
+
+class Fuzz:
+    """Reads mutants, and looks for what an intact line gives when it is read alone."""
+
+    def __init__(self, folder: Path, outcome: Outcome) -> None:
+        self.folder = folder
+        self.outcome = outcome
+        self._whole: dict[str, dict[bytes, str]] = {}
+
+    def unbroken(self, mutant: Mutant) -> dict[bytes, str]:
+        """The lines of the sample that give a trajectory, and its values."""
+        known = self._whole.get(mutant.name)
+        if known is None:
+            found = values(read(self.folder / "mutant", mutant.name, mutant.sample))
+            ends = [(int(at), mutant.sample.find(b"\n", int(at)), text) for at, text in found]
+            known = self._whole[mutant.name] = {
+                mutant.sample[at : end if end >= 0 else None]: text for at, end, text in ends
+            }
+        return known
+
+    def check(self, mutant: Mutant) -> Iterator[str]:
+        """Read a mutant; yields what is wrong."""
+        folder = self.folder / "mutant"
+        found: Counter[str] = Counter()
+        unbroken = self.unbroken(mutant) if mutant.intact else {}
+        begun = time.monotonic()
+        try:
+            corpus = read(folder, mutant.name, mutant.data)
+            found = Counter(text for _, text in values(corpus))
+            problems = corpus.problems.filter(pl.col("source") != NEIGHBOUR).collect().height
+            beside = corpus.trajectories.filter(pl.col("source") == NEIGHBOUR).collect().height
+            corpus.summary()
+            self.outcome.trajectories += found.total()
+            self.outcome.problems += problems
+            yield from corpus.problems.filter(pl.col("code") == "reader_failed").collect()["message"]
+            if beside != _NEIGHBOUR_TRAJECTORIES:
+                yield f"{beside} of {_NEIGHBOUR_TRAJECTORIES} trajectories in the file beside it"
+            if not found and not problems and corpus.outcomes.collect().is_empty():
+                yield "neither a trajectory, nor a verdict, nor a problem"
+        except (Exception, pl.exceptions.PanicException) as error:
+            where = traceback.extract_tb(error.__traceback__)
+            place = next((f for f in reversed(where) if "trajlab" in f.filename), where[-1])
+            yield f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} {str(error)[:100]}"
+        seconds = time.monotonic() - begun
+        self.outcome.slowest = max(self.outcome.slowest, seconds)
+        if seconds > SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6:
+            yield f"slow: {seconds:.1f} s for {len(mutant.data)} bytes"
+        if unbroken:
+            expected = Counter(unbroken[line] for line in mutant.intact if line in unbroken)
+            self.outcome.neighbours += expected.total()
+            if lost := expected - found:
+                yield f"{lost.total()} of {expected.total()} intact lines gave another trajectory or none"
+
+
+def fuzz(count: int, seed: int, *, only: int | None = None, keep: Path | None = None, shared: bool = True) -> Outcome:
+    """Read ``count`` mutants; every failure is printed and counted."""
+    outcome = Outcome()
+    all_samples = samples(shared=shared)
+    with tempfile.TemporaryDirectory(prefix="hostile_") as folder:
+        run = Fuzz(Path(folder), outcome)
+        for number in range(count) if only is None else (only,):
+            mutant = make_mutant(all_samples, seed, number)
+            outcome.mutants += 1
+            for failure in run.check(mutant):
+                outcome.failures[failure] = outcome.failures.get(failure, 0) + 1
+                told = {"mutant": number, "sample": mutant.name, "how": mutant.how, "failure": failure}
+                print(json.dumps(told), flush=True)
+                if keep is not None:
+                    target = keep / f"{number}" / mutant.name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(mutant.data)
+    outcome.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if outcome.peak_mb > MEMORY_MB:
+        outcome.failures[f"memory: {outcome.peak_mb:.0f} MB"] = 1
+    return outcome
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mutants", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    outcome = fuzz(given.mutants, given.seed, only=given.only, keep=given.keep)
+    print(json.dumps({"seed": given.seed, **asdict(outcome)}))
+    return 1 if outcome.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
