@@ -172,6 +172,9 @@ def test_changed_settings_leave_out_names_and_say_what_is_not_there() -> None:
     assert changed(one, other) == {"gone": ("x", None), "lr": ("1", "2"), "new": (None, "y")}
     assert changed(one, one) == {}
     assert changed(one, Configuration({}, None, {})) is None
+    of_each_task = [Configuration({"lr": "1"}, "test", {"image": images}) for images in (["a", "b"], ["b", "c", "d"])]
+    assert changed(*of_each_task) == {}
+    assert changed(of_each_task[0], configured(lr="1", image="a")) == {"image": ("2 values", "a")}
 
 
 def test_settings_of_the_logs_come_before_a_file(tmp_path: Path) -> None:
@@ -291,6 +294,7 @@ def test_contributions_list_every_setting_that_changed(small: tuple[Corpus, dict
     found = compare_sides(made).contributions
     assert [item.attributable for item in found] == ["lr", None, None]
     assert [item.settings for item in found][1:] == [{}, None]
+    assert {item.score.name for item in found} == {"mean_reward"}
     assert found[0].score.pooled.value == pytest.approx(
         float(np.mean(made[1].rewards)) - float(np.mean(made[0].rewards))
     )
@@ -310,7 +314,10 @@ def test_a_score_series_is_that_of_the_batches(small: tuple[Corpus, dict[str, An
     assert [e.value for e in found.epochs] == pytest.approx(
         [float(np.mean(means[a:b])) for a, b in itertools.pairwise([0, 15, 30, 45, 49])]
     )
-    assert score_series(chosen).epochs == []  # type: ignore[union-attr]  # no epoch is logged: one period
+    assert found.epoch_names == ["epoch 0", "epoch 1", "epoch 2", "epoch 3"]
+    by_quarter = score_series(chosen)  # no epoch is logged
+    assert by_quarter is not None
+    assert by_quarter.epoch_names == chosen.periods == [f"quarter {k}" for k in (1, 2, 3, 4)]
 
 
 def test_collapse_needs_a_fall_that_stays(small: tuple[Corpus, dict[str, Any], RunComparison]) -> None:
@@ -319,7 +326,9 @@ def test_collapse_needs_a_fall_that_stays(small: tuple[Corpus, dict[str, Any], R
     assert (collapse.measure, collapse.best, collapse.onset) == ("tool_use_rate", "epoch 1", "epoch 2")
     assert collapse.fall.told.high is not None
     assert collapse.fall.told.high < 0
-    assert changes_of(select(small[0], Population(run="R3"))).steps == []
+    by_quarter = changes_of(select(small[0], Population(run="R3")))
+    assert [item.onset for item in by_quarter.collapses] == ["quarter 3"]
+    assert changes_of(select(small[0], Population(run="R3", epoch_boundaries=(1000,)))).steps == []
     whole = changes_of(select(small[0], Population(run="R4", epoch_boundaries=(16, 31, 46, 61))))
     assert (whole.collapses, whole.watched) == ([], ["tool_use_rate"])
 

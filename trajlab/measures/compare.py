@@ -103,13 +103,16 @@ class Contribution(msgspec.Struct):
     before: str
     after: str
     score: Contrast
+    """Of the mean reward, or of correct where a run records no reward."""
     settings: dict[str, tuple[str | None, str | None]] | None
     """Changed settings; ``None``: a configuration is not observed."""
 
     @property
     def attributable(self) -> str | None:
-        """The one setting that changed; ``None`` where none, several or not known which."""
-        return next(iter(self.settings)) if self.settings is not None and len(self.settings) == 1 else None
+        """The one setting that changed; ``None`` where none, several or not known which, or no score is observed."""
+        if self.settings is None or len(self.settings) != 1 or self.score.pooled.value is None:
+            return None
+        return next(iter(self.settings))
 
 
 class Comparison(msgspec.Struct):
@@ -172,7 +175,7 @@ def compare_sides(sides: Sequence[Side], seed: int = 0) -> Comparison:
         Contribution(
             before=before.name,
             after=after.name,
-            score=contrast(BY_NAME["mean_reward"], placed[place], placed[place + 1]),
+            score=_score(placed[place], placed[place + 1]),
             settings=changed(before.configuration, after.configuration),
         )
         for place, (before, after) in enumerate(itertools.pairwise(sides))
@@ -187,6 +190,11 @@ def compare_sides(sides: Sequence[Side], seed: int = 0) -> Comparison:
         fairness=fairness(subjects),
         seed=seed,
     )
+
+
+def _score(before: Arm, after: Arm) -> Contrast:
+    reward = contrast(BY_NAME["mean_reward"], before, after)
+    return reward if reward.pooled.value is not None else contrast(BY_NAME["correct_rate"], before, after)
 
 
 def associations(one: Side) -> list[Association]:

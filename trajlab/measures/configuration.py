@@ -157,13 +157,15 @@ def short(name: str) -> str:
 def changed(one: Configuration, other: Configuration) -> dict[str, tuple[str | None, str | None]] | None:
     """Settings that differ, by name, names of runs and places left out; ``None`` where a side is not observed.
 
-    A setting that only one side has is listed with ``None`` for the other.
+    A setting that only one side has is listed with ``None`` for the other. What varies within both runs, as an image
+    for each task does, is no setting of a run and left out; what varies within one only is listed.
     """
     if not one.observed or not other.observed:
         return None
     found = {}
     for name in ordered({*one.settings, *other.settings, *one.varied, *other.varied}):
-        if any(name == label or name.endswith(f".{label}") for label in LABELS_ONLY):
+        labels = any(name == label or name.endswith(f".{label}") for label in LABELS_ONLY)
+        if labels or (name in one.varied and name in other.varied):
             continue
         pair = (_value(one, name), _value(other, name))
         if pair[0] != pair[1]:
@@ -173,7 +175,7 @@ def changed(one: Configuration, other: Configuration) -> dict[str, tuple[str | N
 
 def _value(configuration: Configuration, name: str) -> str | None:
     several = configuration.varied.get(name)
-    return " | ".join(several) if several else configuration.settings.get(name)
+    return f"{len(several)} values" if several else configuration.settings.get(name)
 
 
 def ordered(names: set[str]) -> list[str]:

@@ -30,7 +30,8 @@ class ScoreSeries(msgspec.Struct):
     trend: Test
     """Mann–Kendall."""
     epochs: list[Estimate]
-    """Mean of the batch means by epoch."""
+    """Mean of the batch means by epoch, or by another period of the trajectories."""
+    epoch_names: list[str]
     epoch_starts: list[int]
     """First training step of each epoch of ``epochs``."""
     own_partition: bool
@@ -60,13 +61,15 @@ def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> 
     known = trajectories.frame.filter(pl.col("reward").is_not_null() & pl.col("train_step").is_not_null())
     if known.is_empty():
         return None
-    batches = known.group_by("train_step").agg(pl.col("reward").mean(), pl.col("period_order").min()).sort("train_step")
+    columns = (pl.col("reward").mean(), pl.col("period_order").min(), pl.col("period").first())
+    batches = known.sort("period_order").group_by("train_step").agg(*columns).sort("train_step")
     steps, values = batches["train_step"].to_list(), batches["reward"].to_numpy()
     if boundaries:
         epochs = np.searchsorted(np.sort(np.asarray(boundaries)), steps, side="right")
     else:
         epochs = batches["period_order"].fill_null(-1).to_numpy()
     kept = sorted({int(epoch) for epoch in epochs} - ({-1} if not boundaries else set()))
+    names = {} if boundaries else dict(batches.select("period_order", "period").drop_nulls().iter_rows())
     return ScoreSeries(
         steps=steps,
         means=values.tolist(),
@@ -76,6 +79,7 @@ def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> 
         slope=theil_sen(values, steps),
         trend=mann_kendall(values, steps),
         epochs=[mean(values[epochs == epoch]) for epoch in kept],
+        epoch_names=[names.get(epoch, f"epoch {epoch}") for epoch in kept],
         epoch_starts=[int(np.asarray(steps)[epochs == epoch].min()) for epoch in kept],
         own_partition=bool(boundaries),
     )

@@ -12,12 +12,16 @@ from trajlab.errors import UsageError
 from trajlab.measures.catalogue import BY_NAME, Measure
 from trajlab.measures.contrast import Arm, Contrast, adjust, arms, contrast
 from trajlab.measures.frame import Trajectories
+from trajlab.schema import RUNGS
 from trajlab.stats import Estimate
 
 PRIMARY = ("any_test_rate", "suite_run_rate", "inline_rate", "edits_per_step", "mean_steps")
 """The family declared beforehand: Holm-adjusted together. Everything else is exploratory."""
 EXPLORATORY = (
     "script_rate", "static_rate", "read_rate", "edit_rate", "executions_per_step", "calls_per_step", "mean_calls",
+    "project_edit_rate", "executes_before_rate", "verified_rate", "verifications_per_edit", "read_back_rate",
+    "stale_rate",
+    "submitted_unverified_rate", "submitted_failing_rate", *(f"ladder_last.{rung}" for rung in RUNGS),
     "agent_chars", "reasoning_chars", "completion_tokens", "correct_rate", "tool_use_rate", "think_fraction",
 )  # fmt: skip
 MARGIN = 0.10

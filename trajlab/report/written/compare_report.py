@@ -236,9 +236,10 @@ def _contributions(words: Words, found: Comparison) -> Section:
             settings = words.list(pairs)
             key = "one" if len(pairs) == 1 else "several" if pairs else "none"
             verdict = words.say(f"contribution.{key}", n=len(pairs))
-        change = words.change("mean_reward", item.score.told)
-        rows.append([f"{item.before} → {item.after}", change, settings, verdict])
-    head = [words.say(f"column.{key}") for key in ("runs", "score_change", "changed_settings", "verdict")]
+        change = words.change(item.score.name, item.score.told)
+        runs = f"{item.before} → {item.after}"
+        rows.append([runs, words.measure(item.score.name), change, settings, verdict])
+    head = [words.say(f"column.{key}") for key in ("runs", "measure", "score_change", "changed_settings", "verdict")]
     blocks: list[Block] = [
         Paragraph(words.say("contribution.how")),
         *_budget_warning(words, found),

@@ -111,11 +111,12 @@ def _monotone(words: Words, side: Side) -> str:
     found = side.score
     if found is None or found.monotone is None:
         return words.say("score.one_epoch", run=side.name)
-    values = [(place, e.value) for place, e in enumerate(found.epochs) if e.value is not None]
+    named = zip(found.epoch_names, found.epochs, strict=True)
+    values = [(words.period(name), e.value) for name, e in named if e.value is not None]
     if found.monotone:
         return words.say("score.monotone", run=side.name, n=len(values))
     falls = [
-        f"E{a} → E{b} {number(one)} → {number(other)}"
+        f"{a} → {b} {number(one)} → {number(other)}"
         for (a, one), (b, other) in itertools.pairwise(values)
         if other <= one
     ]
@@ -127,7 +128,9 @@ def partitions(words: Words, sides: Sequence[Side]) -> list[Block]:
     blocks: list[Block] = []
     unknown = []
     for side in sides:
-        if side.score is None or not side.score.own_partition:
+        if side.score is None:
+            continue
+        if not side.score.own_partition:
             unknown.append(side.name)
         elif side.score.epoch_starts != side.rollout_starts:
             starts = [

@@ -46,7 +46,7 @@ def stages_report(found: Stages, language: str = "en") -> Document:
         Section("conclusion", words.say("section.conclusion"), conclusion),
         Section("stages", words.say("section.stages"), [Bullets(drawn), table]),
         Section("not_observed", words.say("section.not_observed"),
-                [Bullets([missing, words.say("stage.not_here"), words.say("unobserved.causes")])]),
+                [Bullets([missing, words.say("unobserved.causes")])]),
     ]  # fmt: skip
     return Document(words.say("title.stages", run=found.run or ""), sections, language)
 
