@@ -12,7 +12,7 @@ import mistune
 import msgspec
 import pytest
 from corpora_in_tests import SAMPLES
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import trajlab
@@ -128,6 +128,7 @@ hostile = st.one_of(
 
 @settings(deadline=None, max_examples=200)
 @given(hostile)
+@example("__0__")
 def test_foreign_text_is_shown_as_text(text: str) -> None:
     shown = " ".join(visible(text).split())
     line = rendered(markdown_line(text))

@@ -25,7 +25,7 @@ from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-3+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
+RULES_VERSION = f"behaviour-4+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -119,14 +119,15 @@ def derive(
                     work.add((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
     hits = hack_candidates(calls, masks, trajectory.task_id)
+    labelled = _labelled(calls, masks, wrote=agent_chars > 0)
     row = (
         *_counts(trajectory, calls, agent_chars),
         *_think(trajectory, calls),
         *_repetition(calls, requests, tail_repetitive),
-        *_labels(calls, masks),
-        *work.row(observed=_labelled(calls, masks)),
+        *_labels(masks, labelled=labelled),
+        *work.row(observed=labelled),
         action_pattern(calls, masks),
-        *_tiers(calls, masks, hits),
+        *_tiers(hits, labelled=labelled),
         RULES_VERSION,
     )
     return Derived(commands, row, work.files.rows, work.results, _hit_rows(trajectory, hits) if hits else [])
@@ -139,9 +140,9 @@ def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
     return [(*places[h.call], h.rule, HACK_RULES[h.rule].tier, h.argument, h.start, h.end, h.timed_out) for h in hits]
 
 
-def _tiers(calls: Sequence[ToolCall], masks: Sequence[int], hits: Sequence[Hit]) -> Row:
-    """Candidates by tier; null where no call's labels could be known."""
-    if not any(masks) and not any(call.command is not None for call in calls):
+def _tiers(hits: Sequence[Hit], *, labelled: bool) -> Row:
+    """Candidates by tier; null where what the agent did could not be known."""
+    if not labelled:
         return (None, None, None)
     tiers = Counter([HACK_RULES[hit.rule].tier for hit in hits if not hit.timed_out])
     return (tiers[1], tiers[2], tiers[3])
@@ -191,12 +192,15 @@ def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetit
     return (facts.longest_run, facts.stuck, facts.stuck_openhands, tail_repetitive)
 
 
-def _labelled(calls: Sequence[ToolCall], masks: Sequence[int]) -> bool:
-    """What the calls do could be known of at least one, where there are any."""
-    return not calls or any(masks) or any(call.command is not None for call in calls)
+def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -> bool:
+    """What the calls do could be known of at least one; without calls, that an agent which wrote made none.
+
+    A trajectory without calls and without text is empty and tells nothing.
+    """
+    return (wrote and not calls) or any(masks) or any(call.command is not None for call in calls)
 
 
-def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
+def _labels(masks: Sequence[int], *, labelled: bool) -> Row:
     tests = executes = suites = 0
     first_edit = last_edit = None
     kinds = Counter(masks)
@@ -213,5 +217,5 @@ def _labels(calls: Sequence[ToolCall], masks: Sequence[int]) -> Row:
         while mask:
             counts[(mask & -mask).bit_length() - 1] += count
             mask &= mask - 1
-    any_test, suite = (tests > 0, suites > 0) if _labelled(calls, masks) else (None, None)
+    any_test, suite = (tests > 0, suites > 0) if labelled else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

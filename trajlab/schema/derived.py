@@ -68,9 +68,10 @@ CALL_RESULTS = Table(
     ),
 )
 
+_NO_LABEL = "calls, none of which could be labelled; or neither calls nor text"
 _NO_EDIT = "no project edit whose path is known"
 _NO_EDIT_CALL = "no edit call"
-_UNKNOWN_LABELS = "calls, none of which could be labelled"
+_UNKNOWN_LABELS = _NO_LABEL
 
 BEHAVIOUR = Table(
     "behaviour",
@@ -120,8 +121,8 @@ BEHAVIOUR = Table(
         *(_c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls") for label in LABELS),
         _c("n_test", "int", "calls that run tests in any scope", "", "calls"),
         _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", "", "calls"),
-        _c("any_test", "bool", "runs any test", "calls, none of which could be labelled"),
-        _c("suite_run", "bool", "runs a test suite (all or part)", "calls, none of which could be labelled"),
+        _c("any_test", "bool", "runs any test", _NO_LABEL),
+        _c("suite_run", "bool", "runs a test suite (all or part)", _NO_LABEL),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),
         _c("last_edit_call", "int", "call of the last edit", "no edit"),
         _c("first_project_edit", "int", "call of the first edit of project code", _NO_EDIT),

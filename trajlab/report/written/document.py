@@ -77,7 +77,7 @@ class Document(msgspec.Struct, frozen=True):
 
 # Characters that Markdown acts on; brackets only where they would make a link or a definition,
 # and addresses so that none becomes a link by itself.
-_MARKUP = re.compile(r"[\\`*<|~$&]|(?<!\w)_|_(?!\w)|(?<=\])[(\[:]|:(?=//)|(?<=www)\.")
+_MARKUP = re.compile(r"[\\`*<|~$&]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(\[:]|:(?=//)|(?<=www)\.")
 _AT_START = re.compile(r"(?:#+|[-+]|\d+(?=[.)]))(?=[\s.)]|$)|[>=]|-(?=--)")
 
 
