@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from corpora_in_tests import SAMPLES, contents, run_command
+from corpora_in_tests import SAMPLES, contents, environment, run_command
 
 import trajlab
 from trajlab.errors import ExitCode, InfrastructureError, UsageError
+
+sys.path[:0] = [str(Path(__file__).resolve().parent / folder) for folder in ("benches", "studies")]
+
+from kill import write_kill_logs  # noqa: E402
 
 LOGS = SAMPLES / "verl" / "v1_run"
 
@@ -119,3 +125,39 @@ def test_control_sequences_in_names_do_not_reach_the_terminal(tmp_path: Path) ->
     assert done.returncode == ExitCode.USAGE
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr and "\x07" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_killed_ingest_leaves_no_worker_behind(tmp_path: Path) -> None:
+    write_kill_logs(tmp_path / "logs", 4)
+    code = (
+        "import sys; from pathlib import Path; from trajlab.corpus.ingest import ingest_into; "
+        "from trajlab.corpus.plan import UnitSizes; "
+        "ingest_into(Path(sys.argv[1]), [sys.argv[2]], jobs=2, sizes=UnitSizes(files=1))"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path / "corpus"), str(tmp_path / "logs")]
+    process = subprocess.Popen(arguments, env=environment(), start_new_session=True)
+    wait_until(lambda: any((tmp_path / "corpus" / "parts").glob(".wip-*")))
+    assert members_of(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not members_of(process.pid))
+
+
+def members_of(group: int) -> list[str]:
+    """Python workers in a process group."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            inside = os.getpgid(int(folder.name)) == group and b"spawn_main" in (folder / "cmdline").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        found += [folder.name] if inside else []
+    return found
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() - begun < seconds
+        time.sleep(0.05)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Protocol, TypeVar
 
 from trajlab.errors import InfrastructureError
@@ -50,7 +51,7 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     if jobs <= 1:
         yield from map(function, tasks)
         return
-    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"), initializer=_end_on_interrupt)
+    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"), initializer=_start_worker)
     try:
         # Few tasks are handed out at a time, so that an interrupt waits for little.
         queue = iter(tasks)
@@ -79,6 +80,19 @@ def _submit(
         return {pool.submit(function, task) for task in tasks}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_worker() -> None:
+    _end_on_interrupt()
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A killed parent leaves no worker behind, which would wait for ever or write where the next ingest does."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _end_on_interrupt() -> None:
