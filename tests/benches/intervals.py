@@ -1,4 +1,4 @@
-"""Cost of the statistics a report calls thousands of times: ``python tests/benches/statistics.py``, one JSON line.
+"""Cost of the statistics a report calls thousands of times: ``python tests/benches/intervals.py``, one JSON line.
 
 CPU time of one call over 1,000 rows in 250 tasks, over that of sorting the same 1,000 numbers.
 """
