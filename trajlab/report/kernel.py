@@ -13,6 +13,8 @@ from traitlets import Dict as DictTrait
 from traitlets.config import Config
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
+_ARGUMENTS = ["--HistoryManager.enabled=False", "--log-level=50"]
+"""No history file; what an interrupted kernel logs is no message for the user, whom the parent tells."""
 
 
 class ThisPythonKernelManager(AsyncKernelManager):
@@ -27,7 +29,7 @@ class ThisPythonKernelManager(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         """The one kernel there is."""
-        return KernelSpec(**get_kernel_dict(extra_arguments=["--HistoryManager.enabled=False"]))
+        return KernelSpec(**get_kernel_dict(extra_arguments=_ARGUMENTS))
 
     async def start_kernel(self, **options: object) -> None:  # type: ignore[override]
         """Start the kernel with the added environment."""
