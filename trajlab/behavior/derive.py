@@ -94,6 +94,24 @@ def derive(
         Rows in the column order of the derived tables (labels of ``commands`` as one integer), without the id.
     """
     work = Work()
+    commands, calls, masks = _label_calls(trajectory, work)
+    hits = hack_candidates(calls, masks, trajectory.task_id)
+    labelled = _labelled(calls, masks, wrote=agent_chars > 0)
+    row = (
+        *_counts(trajectory, calls, agent_chars),
+        *_think(trajectory, calls),
+        *_repetition(calls, requests, tail_repetitive),
+        *_labels(masks, labelled=labelled),
+        *work.row(observed=labelled),
+        action_pattern(calls, masks),
+        *_tiers(hits, labelled=labelled),
+        RULES_VERSION,
+    )
+    return Derived(commands, row, work.files.rows, work.results, _hit_rows(trajectory, hits) if hits else [])
+
+
+def _label_calls(trajectory: Trajectory, work: Work) -> tuple[list[Row], list[ToolCall], list[int]]:
+    """Rows of ``commands``, the agent's own calls and the labels of each; ``work`` takes those that bear on files."""
     commands: list[Row] = []
     masks: list[int] = []
     calls: list[ToolCall] = []
@@ -118,19 +136,7 @@ def derive(
                 if mask:
                     work.add((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
-    hits = hack_candidates(calls, masks, trajectory.task_id)
-    labelled = _labelled(calls, masks, wrote=agent_chars > 0)
-    row = (
-        *_counts(trajectory, calls, agent_chars),
-        *_think(trajectory, calls),
-        *_repetition(calls, requests, tail_repetitive),
-        *_labels(masks, labelled=labelled),
-        *work.row(observed=labelled),
-        action_pattern(calls, masks),
-        *_tiers(hits, labelled=labelled),
-        RULES_VERSION,
-    )
-    return Derived(commands, row, work.files.rows, work.results, _hit_rows(trajectory, hits) if hits else [])
+    return commands, calls, masks
 
 
 def _hit_rows(trajectory: Trajectory, hits: Sequence[Hit]) -> list[Row]:
