@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from trajlab.behavior.repetition import is_repetitive, repetition_facts
 from trajlab.behavior.termination import CLASSES, ENDED, classify_generic, classify_mini
-from trajlab.behavior.think import hollow_flags, think_facts
+from trajlab.behavior.think import hollow_flags, think_facts, thought_of
+from trajlab.behavior.tools import decoded_arguments
 from trajlab.records import Step, ToolCall
 
 
@@ -103,3 +104,14 @@ def test_an_early_end_that_was_submitted_is_classed_by_its_cause() -> None:
     assert classify_generic("submitted (exit_cost)") == "truncated_budget"
     assert classify_generic("submitted") == ENDED
     assert classify_generic("a word nobody knows") == "unknown"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["[" * 100_000, '{"thought": ' + "[" * 100_000, '"\ud800"', "{", '{"a": "\ud800"}'],
+    ids=["deep", "deep in an object", "surrogate", "cut", "surrogate in an object"],
+)
+def test_arguments_that_cannot_be_decoded_stay_text(arguments: str) -> None:
+    call = ToolCall("think", arguments, executed=True)
+    assert decoded_arguments(call) == arguments
+    assert thought_of(call) == arguments

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -20,7 +19,7 @@ from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, command_facts
 from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import CODE_ARGUMENTS, kind_of_tool, labels_of_tool
+from trajlab.behavior.tools import CODE_ARGUMENTS, decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
@@ -56,7 +55,8 @@ def _tool_mask(call: ToolCall) -> int:
     kind = kind_of_tool(call.tool)
     if kind is None or kind == "think":
         return 0
-    arguments = call.arguments if isinstance(call.arguments, dict) else _decoded(call.arguments)
+    decoded = decoded_arguments(call)
+    arguments = decoded if isinstance(decoded, dict) else None
     if kind == "python" and arguments is not None:
         code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
         if isinstance(code, str):
@@ -67,16 +67,6 @@ def _tool_mask(call: ToolCall) -> int:
 @lru_cache(maxsize=4096)
 def _code_mask(tool: str, code: str) -> int:
     return mask_of(labels_of_tool(tool, code))
-
-
-def _decoded(arguments: str | None) -> dict[str, Any] | None:
-    if not arguments:
-        return None
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def derive(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 import regex
@@ -31,7 +30,7 @@ from trajlab.behavior.test_paths import (
     name_of,
     short,
 )
-from trajlab.behavior.tools import kind_of_tool
+from trajlab.behavior.tools import decoded_arguments, kind_of_tool
 from trajlab.behavior.verdicts import SimpleCommand
 from trajlab.records import ToolCall
 from trajlab.schema import LABELS
@@ -129,16 +128,6 @@ def _holding(calls: Sequence[ToolCall], places: list[int], words: Iterable[str])
     return {place for place, text in zip(places, texts, strict=True) if any(word in text for word in there)}
 
 
-def _arguments(call: ToolCall) -> dict[str, Any] | None:
-    if isinstance(call.arguments, dict):
-        return call.arguments
-    try:
-        value = msgspec.json.decode(call.arguments or "")
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _text_of(call: ToolCall) -> str:
     if isinstance(call.arguments, str):
         return call.arguments
@@ -191,8 +180,8 @@ class _Screen:
                 self._trace(trace, text, None)
 
     def _tool(self, call: ToolCall, *, changes: bool, looks: bool) -> None:
-        arguments = _arguments(call)
-        if arguments is None:
+        arguments = decoded_arguments(call)
+        if not isinstance(arguments, dict):
             return
         if changes:
             for piece in pieces_of_tool(arguments):

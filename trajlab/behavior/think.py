@@ -33,7 +33,7 @@ def thought_of(call: ToolCall) -> str:
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return str(arguments)
     if not isinstance(arguments, dict):
         return "" if arguments is None else str(arguments)

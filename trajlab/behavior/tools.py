@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from trajlab.behavior.shell import label_command
 from trajlab.behavior.verdicts import SimpleCommand
+from trajlab.records import ToolCall
 
 KINDS = {
     "shell": (
@@ -226,3 +229,15 @@ def _python_labels(arguments: Mapping[str, Any] | Sequence[str] | str | None) ->
 
 
 __all__ = ["KIND_OF_TOOL", "SimpleCommand", "kind_of_tool", "labels_of_tool", "shell_text"]
+
+
+def decoded_arguments(call: ToolCall) -> dict[str, Any] | str | None:
+    """Arguments of a call: a text that holds a JSON object decoded, any other text as it is."""
+    arguments = call.arguments
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # not JSON, a lone surrogate, nested too deeply
+        return arguments
+    return value if isinstance(value, dict) else arguments

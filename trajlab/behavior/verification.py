@@ -9,18 +9,16 @@ no project edit. ``git stash`` is not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
-
-import msgspec
 
 from trajlab.behavior.files import FileLog
 from trajlab.behavior.results import Counts, count_tests, outcome
 from trajlab.behavior.shell import command_facts
 from trajlab.behavior.shell_files import shell_touches
 from trajlab.behavior.tool_files import tool_touches
-from trajlab.behavior.tools import kind_of_tool
+from trajlab.behavior.tools import decoded_arguments, kind_of_tool
 from trajlab.behavior.touches import Touch
 from trajlab.records import ToolCall
 from trajlab.schema import LABELS, RUNGS
@@ -72,17 +70,7 @@ def touches_of(call: ToolCall) -> Sequence[Touch]:
     if call.command is not None:
         return shell_touches(call.command)
     kind = kind_of_tool(call.tool)
-    return () if kind is None else tool_touches(call.tool, kind, _decoded(call.arguments))
-
-
-def _decoded(arguments: str | dict[str, Any] | None) -> Mapping[str, Any] | str | None:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return arguments
-    return value if isinstance(value, dict) else arguments
+    return () if kind is None else tool_touches(call.tool, kind, decoded_arguments(call))
 
 
 @lru_cache(maxsize=4096)
