@@ -110,6 +110,11 @@ def test_the_logs_own_folder_is_no_place_for_a_corpus(tmp_path: Path) -> None:
         ("ingest", LOGS, "-o", "out\udcff"),
         ("audit", LOGS, "-o", "out", "--run", "r\udcff"),
         ("ingest", LOGS, "-o", ""),
+        ("compare", LOGS, "-o", ""),
+        ("compare", LOGS, "-o", "out", "--run", "r\udcff"),
+        ("stages", LOGS, "-o", "out\udcff"),
+        ("stages", LOGS, "--run", ""),
+        ("rebuild", ""),
     ],
 )
 def test_names_that_are_none_are_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:

@@ -26,6 +26,28 @@ def _named(_: click.Context, __: click.Parameter, value: Any) -> Any:
     return value
 
 
+# Options that several commands share.
+_SOURCES = click.argument("sources", nargs=-1, required=True, callback=_named, metavar="SRC...")
+_OUT = click.option(
+    "-o", "--out", required=True, callback=_named, metavar="DIR", help="Folder for the reports; made if missing."
+)
+_BY = click.option(
+    "--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run."
+)
+_SETTINGS = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook.")
+_FAIL_ON = click.option(
+    "--fail-on",
+    type=click.Choice(["alarm", "warn", "never"]),
+    default="alarm",
+    show_default=True,
+    help="Exit with 1 on.",
+)
+_LANGUAGE = click.option(
+    "--language", default="en", show_default=True, metavar="en|zh", help="Language of the written report."
+)
+_JOBS = click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=_EXIT_CODES)
 @click.version_option(__version__, prog_name="trajlab")
 def cli() -> None:
@@ -48,12 +70,12 @@ def formats() -> None:
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, callback=_named, metavar="SRC...")
+@_SOURCES
 @click.option("-o", "--out", required=True, callback=_named, metavar="CORPUS", help="Corpus folder; made if missing.")
 @click.option(
     "--run", callback=_named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+@_JOBS
 @click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
 def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None, no_text: bool) -> None:
     """Read logs (folders, globs, files) into a corpus of Parquet tables.
@@ -70,8 +92,8 @@ def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None
 
 
 @cli.command()
-@click.argument("corpus", metavar="CORPUS")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
+@click.argument("corpus", callback=_named, metavar="CORPUS")
+@_JOBS
 def rebuild(corpus: str, jobs: int | None) -> None:
     """Derive the behaviour in a corpus anew by the rules of this version, without its logs.
 
@@ -85,25 +107,17 @@ def rebuild(corpus: str, jobs: int | None) -> None:
 
 
 @cli.command(epilog=_EXIT_CODES)
-@click.argument("sources", nargs=-1, required=True, callback=_named, metavar="SRC...")
-@click.option(
-    "-o", "--out", required=True, callback=_named, metavar="DIR", help="Folder for the reports; made if missing."
-)
+@_SOURCES
+@_OUT
 @click.option(
     "--run", callback=_named, metavar="NAME", help="Only this run of a corpus; for logs, the name of the run."
 )
-@click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
+@_BY
 @click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the audit notebook.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["alarm", "warn", "never"]),
-    default="alarm",
-    show_default=True,
-    help="Exit with 1 on.",
-)
-@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the written report.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+@_SETTINGS
+@_FAIL_ON
+@_LANGUAGE
+@_JOBS
 def audit(
     sources: tuple[str, ...],
     out: str,
@@ -128,20 +142,21 @@ def audit(
 
 
 @cli.command(epilog=_EXIT_CODES)
-@click.argument("sources", nargs=-1, required=True, metavar="SRC_A SRC_B...")
-@click.option("-o", "--out", required=True, metavar="DIR", help="Folder for the report; made if missing.")
-@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only these runs, in this order; default: all.")
-@click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook.")
+@_SOURCES
+@_OUT
 @click.option(
-    "--fail-on",
-    type=click.Choice(["alarm", "warn", "never"]),
-    default="alarm",
-    show_default=True,
-    help="Exit with 1 on.",
+    "--run",
+    "runs",
+    multiple=True,
+    callback=_named,
+    metavar="NAME",
+    help="Only these runs, in this order; default: all.",
 )
-@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the report.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+@_BY
+@_SETTINGS
+@_FAIL_ON
+@_LANGUAGE
+@_JOBS
 def compare(
     sources: tuple[str, ...],
     out: str,
@@ -161,20 +176,21 @@ def compare(
 
     parameters: dict[str, object] = {"by": by, "language": language, **split_settings(settings)}
     result = run_compare(*sources, out=out, runs=runs, fail_on=fail_on, jobs=jobs, **parameters)
-    click.echo(f"{', '.join(result.names)}: {result.record.message or result.record.status}  {result.report}")
+    verdict = result.record.message or result.record.status
+    click.echo(_shown(f"{', '.join(result.names)}: {verdict}  {result.report}"))
     click.echo(f"written report: {result.markdown}\nindex: {result.index}")
     sys.exit(result.exit_code)
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+@_SOURCES
 @click.option("--n", "n", default=80, show_default=True, metavar="N", help="Trajectories drawn from each stage.")
-@click.option("-o", "--out", metavar="DIR", help="Folder for the report; default: it is only printed.")
-@click.option("--run", metavar="NAME", help="Only this run; default: each run.")
+@click.option("-o", "--out", callback=_named, metavar="DIR", help="Folder for the report; default: it is only printed.")
+@click.option("--run", callback=_named, metavar="NAME", help="Only this run; default: each run.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
 @click.option("--margin", default=0.10, show_default=True, help="How far verification may fall and count as held.")
-@click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the report.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading.")
+@_LANGUAGE
+@_JOBS
 def stages(
     sources: tuple[str, ...],
     n: int,
@@ -187,16 +203,19 @@ def stages(
 ) -> None:
     """Compare early with late: N trajectories from the first and the last quarter of the training steps."""
     from trajlab.report.stages import stages as run_stages
+    from trajlab.report.text import visible
 
     found = run_stages(list(sources), out, n=n, seed=seed, margin=margin, run=run, language=language, jobs=jobs)
     for one in found:
-        click.echo(str(one))
+        click.echo(visible(str(one)))
         if one.folder is not None:
             click.echo(f"report: {one.folder / 'report.html'}")
 
 
 @cli.command()
-@click.option("-o", "--out", default="out", show_default=True, metavar="DIR", help="Folder for the reports.")
+@click.option(
+    "-o", "--out", default="out", show_default=True, callback=_named, metavar="DIR", help="Folder for the reports."
+)
 def demo(out: str) -> None:
     """Audit the sample logs that come with trajlab."""
     from trajlab.report.audit import audit as run_audit
