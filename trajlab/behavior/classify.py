@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
+import msgspec
+
 from trajlab.behavior.filters import printed, prints_heredoc, reads_stdin
 from trajlab.behavior.interpreters import language, python, shell, source_file
 from trajlab.behavior.names import program_of
@@ -36,6 +38,7 @@ from trajlab.behavior.verdicts import (
     SimpleCommand,
     Verdict,
     framework_run,
+    judged_command,
     other,
     verdict,
 )
@@ -86,19 +89,11 @@ def _nested(
             commands.extend(context.analyse(text, context.depth + 1))
     around = (*context.wrappers, outcome.wrapper)
     commands = [
-        SimpleCommand(
-            program=command.program,
-            arguments=command.arguments,
-            labels=command.labels,
-            rules=command.rules,
-            scope=command.scope,
-            is_filter=command.is_filter,
+        msgspec.structs.replace(
+            command,
             redirects=command.redirects + tuple(raw.redirects),
-            heredoc=command.heredoc,
             wrappers=around + command.wrappers,
-            depth=command.depth,
             pipeline=raw.pipeline,
-            stdin_file=command.stdin_file,
         )
         for command in commands
     ]
@@ -114,20 +109,7 @@ def _command(
             judged = NOTHING
         elif prints_heredoc(raw, name, words) and not context.operands_on_stdin:
             judged = printed(raw)
-    return SimpleCommand(
-        name,
-        tuple(words[1:]),
-        judged[0],
-        judged[1],
-        judged[2],
-        is_filter,
-        tuple(raw.redirects),
-        raw.heredoc if raw.heredoc is not None else raw.here_string,
-        tuple(context.wrappers),
-        context.depth + raw.depth,
-        raw.pipeline,
-        raw.stdin_file,
-    )
+    return judged_command(raw, name, words, judged, is_filter, context.depth, tuple(context.wrappers))
 
 
 def judge(words: list[str], context: Context) -> tuple[str, Outcome]:

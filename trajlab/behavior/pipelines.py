@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from trajlab.behavior.rules import AUTHORS, CONSTANT, REWRITERS, SOURCE_SUFFIXES
 from trajlab.behavior.verdicts import NOTHING, SimpleCommand, Verdict, verdict
 
@@ -20,20 +22,7 @@ def _with(command: SimpleCommand, label: str | None, rule: str) -> SimpleCommand
 
 
 def _judged(command: SimpleCommand, judged: Verdict) -> SimpleCommand:
-    return SimpleCommand(
-        command.program,
-        command.arguments,
-        judged[0],
-        judged[1],
-        judged[2],
-        command.is_filter,
-        command.redirects,
-        command.heredoc,
-        command.wrappers,
-        command.depth,
-        command.pipeline,
-        command.stdin_file,
-    )
+    return msgspec.structs.replace(command, labels=judged[0], rules=judged[1], scope=judged[2])
 
 
 def settle(commands: list[SimpleCommand], group: Sequence[SimpleCommand] = ()) -> None:

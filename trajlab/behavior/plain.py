@@ -9,7 +9,7 @@ from trajlab.behavior.programs import HANDLERS, SED_IN_PLACE
 from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import CONSTANT, FILTERS, FLAG_LABELS, WRAPPER_HEADS
 from trajlab.behavior.subcommand_rules import PACKAGE_MANAGERS, SUBCOMMANDS, TARGET_RUNNERS
-from trajlab.behavior.verdicts import NOTHING, SimpleCommand, Verdict, verdict
+from trajlab.behavior.verdicts import NOTHING, SimpleCommand, Verdict, judged_command, verdict
 
 PLAIN = {
     name: verdict(label, f"program/{name}")
@@ -58,17 +58,4 @@ def classify_plain(raw: RawCommand, words: list[str], depth: int) -> SimpleComma
             judged = NOTHING
     elif (raw.heredoc is not None or raw.here_string is not None) and prints_heredoc(raw, name, words):
         judged = printed(raw) if "edit" not in judged[0] else judged
-    return SimpleCommand(
-        name,
-        tuple(words[1:]),
-        judged[0],
-        judged[1],
-        judged[2],
-        is_filter,
-        tuple(raw.redirects),
-        raw.heredoc if raw.heredoc is not None else raw.here_string,
-        (),
-        depth + raw.depth,
-        raw.pipeline,
-        raw.stdin_file,
-    )
+    return judged_command(raw, name, words, judged, is_filter, depth)

@@ -45,6 +45,32 @@ Verdict = tuple[frozenset[str], tuple[tuple[str, str], ...], str | None]
 """Labels, ``(label, rule id)`` pairs, and scope of a test run."""
 
 
+def judged_command(
+    raw: RawCommand,
+    name: str,
+    words: Sequence[str],
+    judged: Verdict,
+    is_filter: bool,
+    depth: int,
+    wrappers: tuple[str, ...] = (),
+) -> SimpleCommand:
+    """Return a command as the shell text has it, with its verdict; ``depth`` is that of the text it stands in."""
+    return SimpleCommand(
+        name,
+        tuple(words[1:]),
+        judged[0],
+        judged[1],
+        judged[2],
+        is_filter,
+        tuple(raw.redirects),
+        raw.heredoc if raw.heredoc is not None else raw.here_string,
+        wrappers,
+        depth + raw.depth,
+        raw.pipeline,
+        raw.stdin_file,
+    )
+
+
 class Rewrite:
     """The command is really this one."""
 
