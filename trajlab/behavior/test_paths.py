@@ -26,6 +26,12 @@ _CONFIGURATION = frozenset({
     "conftest.py", "pytest.ini", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js", "vitest.config.ts",
 })  # fmt: skip
 _HOOKS = frozenset({"conftest.py", "sitecustomize.py", "usercustomize.py"})
+WORDS = (
+    "test", "Test", "spec", "Spec", "IT.", "e2e", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js",
+    "sitecustomize.py", "usercustomize.py", "solution", "oracle", "grad", "verifier", "reward", "compute_score",
+)  # fmt: skip
+"""One of them stands in every path that is a test, a folder of tests, a grader, configuration or a hook."""
+
 _WORKTREES = frozenset({"testbed", "workspace", "repo", "app", "src", "project", "work", "code"})
 
 
