@@ -46,8 +46,9 @@ def slow_lines(data: bytes) -> list[tuple[bytes, int, int, bool]]:
     pieces = data.split(b"\n")
     for number, piece in enumerate(pieces, 1):
         text = piece.removeprefix(b"\xef\xbb\xbf") if offset == 0 else piece
+        finished = number < len(pieces)
         if text.strip():
-            found.append((text, offset, number, number < len(pieces)))
+            found.append((text + b"\n" * finished, offset, number, finished))
         offset += len(piece) + 1
     return found
 
@@ -106,7 +107,7 @@ def test_a_line_over_the_limit_is_skipped(path, packing, ending):
     path.write_bytes(PACK[packing](b"\n".join([b"a", exact, long, b"b", long]) + ending))
     problems: list[Problem] = []
     found = [(line.data, line.number) for line in lines(bundle_of(path), problems, max_record_bytes=100)]
-    assert found == [(b"a", 1), (exact, 2), (b"b", 4)]
+    assert found == [(b"a\n", 1), (exact + b"\n", 2), (b"b\n", 4)]
     assert [(problem.code, problem.line, problem.offset) for problem in problems] == [
         ("record_too_large", 3, 103),
         ("record_too_large", 5, 207),
@@ -155,7 +156,7 @@ def test_a_damaged_archive_gives_what_can_be_read(path, packing, damage):
     found = list(lines(bundle_of(path), problems))
     assert [problem.code for problem in problems] == ["truncated_archive"]
     assert len(found) > (LINE_COUNT - 1 if damage == "garbage" else 2_000)
-    assert b"\n".join(line.data for line in found[:2_000]) == data[: 31 * 2_000 - 1]
+    assert b"".join(line.data for line in found[:2_000]) == data[: 31 * 2_000]
 
 
 @pytest.mark.parametrize("packing", PACKED)
@@ -233,5 +234,5 @@ def test_blank_lines_of_an_archive_are_counted_as_those_of_a_plain_file(rows: li
     found = list(_split_lines(iter(pieces), Bundle("", "", ()), [], 100))
     starts = [0, *accumulate(len(row) + 1 for row in rows)]
     last = len(rows) - 1
-    expected = [(row, starts[n], n + 1, n < last) for n, row in enumerate(rows) if row.strip()]
+    expected = [(row + b"\n" * (n < last), starts[n], n + 1, n < last) for n, row in enumerate(rows) if row.strip()]
     assert [(line.data, line.offset, line.number, line.finished) for line in found] == expected

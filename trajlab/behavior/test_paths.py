@@ -27,7 +27,7 @@ _CONFIGURATION = frozenset({
 })  # fmt: skip
 _HOOKS = frozenset({"conftest.py", "sitecustomize.py", "usercustomize.py"})
 WORDS = (
-    "test", "Test", "spec", "Spec", "IT.", "e2e", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js",
+    "test", "Test", "spec.", "specs", "Spec.", "IT.", "e2e", "setup.cfg", "tox.ini", "pyproject.toml", "jest.config.js",
     "sitecustomize.py", "usercustomize.py", "solution", "oracle", "grad", "verifier", "reward", "compute_score",
 )  # fmt: skip
 """One of them stands in every path that is a test, a folder of tests, a grader, configuration or a hook."""

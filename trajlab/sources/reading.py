@@ -91,9 +91,7 @@ def _line_extent(file: IO[bytes], size: int) -> tuple[int, bool]:
 
 
 def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
-    """A line, or ``None`` where it is blank."""
-    if finished:
-        data = data[:-1]
+    """A line, or ``None`` where it is blank. The newline stays: cutting it off would copy the line."""
     if not offset:
         data = data.removeprefix(_BYTE_ORDER_MARK)
     if not data or data.isspace():

@@ -34,7 +34,7 @@ class Line(msgspec.Struct, gc=False):
     """One record's bytes.
 
     Attributes:
-        data: Without the newline and, on the first line, without a byte order mark.
+        data: A newline may end it; on the first line without a byte order mark.
         offset: Of its first byte in the (decompressed) file.
         number: 1-based, counted from the start of the slice, blank lines included.
         finished: A newline (an element: a separator) follows; a last line without one may still be
