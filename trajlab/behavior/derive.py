@@ -81,7 +81,8 @@ def derive(
         tail_repetitive: Whether the end of its text is repetitive.
 
     Returns:
-        Rows in the column order of the derived tables (labels of ``commands`` as one integer), without the id.
+        Rows in the column order of the derived tables, without the id; those of ``commands`` are one for each call,
+        with the facts of all its simple commands.
     """
     work = Work()
     commands, calls, masks = _label_calls(trajectory, work)
@@ -119,13 +120,13 @@ def _label_calls(trajectory: Trajectory, work: Work) -> tuple[list[Row], list[To
                 masks.append(mask)
                 if mask & WORKS or call.exit_code:
                     work.add((number, step_number, len(calls)), call, mask)
-                for position, row in enumerate(rows):
-                    commands.append((number, step_number, position, *row))
+                if rows:
+                    commands.append((number, step_number, rows))
             else:
                 masks.append(mask := _tool_mask(call))
                 if mask:
                     work.add((number, step_number, len(calls)), call, mask)
-                    commands.append((number, step_number, 0, call.tool, mask, None, "tool"))
+                    commands.append((number, step_number, ((call.tool, mask, None, "tool"),)))
     return commands, calls, masks
 
 
