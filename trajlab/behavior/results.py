@@ -275,7 +275,7 @@ def outcome(call: ToolCall) -> str:
             told = "timeout"
         if told is not None:
             return told
-    if TRACEBACK in output[-TAIL:]:
+    if output.find(TRACEBACK, -TAIL) >= 0:
         return "traceback"
     if code is not None or call.is_error:
         return "failed"
@@ -284,12 +284,11 @@ def outcome(call: ToolCall) -> str:
 
 def _told(output: str, *, ended: bool) -> str | None:
     """A timeout or a missing program, where the output says so in so many words."""
-    if not ended:
+    if not ended and (output.find("imed out", -ERROR_TAIL) >= 0 or output.find("imeout", -ERROR_TAIL) >= 0):
         tail = output[-ERROR_TAIL:]
-        if "imed out" in tail or "imeout" in tail:
-            for text in TIMEOUT_TEXTS:
-                if text in tail:
-                    return "timeout"
+        for text in TIMEOUT_TEXTS:
+            if text in tail:
+                return "timeout"
     if len(output) < ERROR_TAIL:
         for text in NO_FRAMEWORK_TEXTS if ended else NOT_FOUND_TEXTS:
             if text in output:
