@@ -8,21 +8,32 @@ from trajlab.corpus.corpus import Corpus, temporary_folder
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.rebuild import rebuild as rebuild_corpus
 from trajlab.engines import Engine
+from trajlab.sources.field_mapping import FieldMapping, load_mapping
 
 
-def read(*sources: str | Path, run: str | None = None, jobs: int | None = None) -> Corpus:
+def read(
+    *sources: str | Path,
+    run: str | None = None,
+    jobs: int | None = None,
+    mapping: str | Path | FieldMapping | None = None,
+) -> Corpus:
     """Read logs into a temporary corpus, gone when Python ends.
 
     Args:
         *sources: Folders, globs and files.
         run: Name of the run for all of them; ``None``: as the logs or the folders say.
         jobs: Processes; ``None``: as many as pay.
+        mapping: Where fields stand in files that no reader knows: a TOML file, or what it says.
 
     Raises:
         UsageError: A source does not exist, or nothing in it is a log.
     """
     folder = temporary_folder()
-    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs))
+    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, mapping=_mapping(mapping)))
+
+
+def _mapping(given: str | Path | FieldMapping | None) -> FieldMapping | None:
+    return given if given is None or isinstance(given, FieldMapping) else load_mapping(given)
 
 
 def ingest(
@@ -32,6 +43,7 @@ def ingest(
     jobs: int | None = None,
     texts: bool = True,
     engine: Engine | None = None,
+    mapping: str | Path | FieldMapping | None = None,
 ) -> Corpus:
     """Make the corpus in ``out`` hold what ``sources`` hold now; unchanged inputs are not read again.
 
@@ -42,13 +54,17 @@ def ingest(
         jobs: Processes; ``None``: as many as pay.
         texts: Keep messages, arguments and outputs, for reading trajectories and rebuilding derived tables.
         engine: Where units are read; ``None``: in local processes.
+        mapping: Where fields stand in files that no reader knows: a TOML file, or what it says.
 
     Raises:
         UsageError: A source does not exist, or nothing in it is a log.
         InfrastructureError: A full disk, a killed worker, a corpus in use.
     """
     folder = Path(out)
-    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, keep_texts=texts, engine=engine))
+    manifest = ingest_into(
+        folder, sources, run=run, jobs=jobs, keep_texts=texts, engine=engine, mapping=_mapping(mapping)
+    )
+    return Corpus(folder, manifest)
 
 
 def open_corpus(path: str | Path) -> Corpus:

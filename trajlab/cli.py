@@ -45,6 +45,9 @@ _FAIL_ON = click.option(
 _LANGUAGE = click.option(
     "--language", default="en", show_default=True, metavar="en|zh", help="Language of the written report."
 )
+_MAPPING = click.option(
+    "--mapping", callback=_named, metavar="TOML", help="Where fields stand in logs that no reader knows."
+)
 _JOBS = click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
 
 
@@ -75,9 +78,12 @@ def formats() -> None:
 @click.option(
     "--run", callback=_named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
 )
+@_MAPPING
 @_JOBS
 @click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
-def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None, no_text: bool) -> None:
+def ingest(
+    sources: tuple[str, ...], out: str, run: str | None, mapping: str | None, jobs: int | None, no_text: bool
+) -> None:
     """Read logs (folders, globs, files) into a corpus of Parquet tables.
 
     The corpus then holds what the sources hold now; unchanged inputs are not read again, and an interrupted
@@ -86,7 +92,7 @@ def ingest(sources: tuple[str, ...], out: str, run: str | None, jobs: int | None
     from trajlab.api import ingest as run_ingest
     from trajlab.report.text import visible
 
-    corpus = run_ingest(*sources, out=out, run=run, jobs=jobs, texts=not no_text)
+    corpus = run_ingest(*sources, out=out, run=run, jobs=jobs, texts=not no_text, mapping=mapping)
     click.echo(visible(str(corpus.summary())))
     click.echo(f"corpus: {corpus.folder}")
 
@@ -117,6 +123,7 @@ def rebuild(corpus: str, jobs: int | None) -> None:
 @_SETTINGS
 @_FAIL_ON
 @_LANGUAGE
+@_MAPPING
 @_JOBS
 def audit(
     sources: tuple[str, ...],
@@ -127,6 +134,7 @@ def audit(
     settings: tuple[str, ...],
     fail_on: Any,
     language: str,
+    mapping: str | None,
     jobs: int | None,
 ) -> None:
     """Read logs (or open a corpus) and write an audit of each run."""
@@ -136,7 +144,7 @@ def audit(
     parameters: dict[str, object] = {"by": by, "language": language, **split_settings(settings)}
     if epoch != "all":
         parameters["epoch"] = epoch
-    result = run_audit(list(sources), out, run=run, fail_on=fail_on, jobs=jobs, **parameters)
+    result = run_audit(list(sources), out, run=run, fail_on=fail_on, jobs=jobs, mapping=mapping, **parameters)
     _tell(result)
     sys.exit(result.exit_code)
 

@@ -26,6 +26,7 @@ from trajlab.errors import UsageError, not_written
 from trajlab.progress import progress
 from trajlab.records import Problem
 from trajlab.sources.discover import discover
+from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
 
 _DATA_SUFFIXES = (
@@ -43,6 +44,7 @@ def ingest_into(
     engine: Engine | None = None,
     leave_out: Path | None = None,
     sizes: UnitSizes | None = None,
+    mapping: FieldMapping | None = None,
 ) -> Manifest:
     """Make the corpus in ``folder`` hold what ``sources`` hold now.
 
@@ -55,6 +57,7 @@ def ingest_into(
         engine: Where units are read; ``None``: in local processes.
         leave_out: A folder below the sources that holds our own output.
         sizes: How large a unit may grow; ``None``: as shipped.
+        mapping: Where fields stand in files that no reader knows.
 
     Raises:
         UsageError: Nothing to read.
@@ -65,7 +68,9 @@ def ingest_into(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes())
+            options = Options(
+                tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes(), mapping
+            )
             return _ingest(folder, files, problems, options)
     except OSError as error:
         raise not_written(folder, error) from error
@@ -80,6 +85,7 @@ class Options(msgspec.Struct, frozen=True):
     keep_texts: bool
     engine: Engine | None
     sizes: UnitSizes
+    mapping: FieldMapping | None = None
 
 
 def _refuse_wrong_names(folder: Path, sources: Sequence[str | Path], run: str | None) -> None:
@@ -122,13 +128,14 @@ def _ingest(
     folder: Path, files: Sequence[SourceFile], problems: Sequence[tuple[str, Problem]], options: Options
 ) -> Manifest:
     before = load_manifest(folder)
-    claims = _claims(files, before, options.run)
+    claims = _claims(files, before, options)
     logs = [item for item in claims if item.role == "log"]
     if not logs:
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
     manifest = Manifest(
-        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION
+        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION,
+        mapping=options.mapping,
     )
     key = assembly_key(manifest)
     pending = [unit for unit in units if whole_part(folder, unit) is None]
@@ -147,15 +154,16 @@ def _unchanged(before: Manifest, key: str, units: Sequence[Unit]) -> bool:
     return before.complete and before.assembled_from == key and before.units == units
 
 
-def _claims(files: Sequence[SourceFile], before: Manifest | None, run: str | None) -> list[Claim]:
+def _claims(files: Sequence[SourceFile], before: Manifest | None, options: Options) -> list[Claim]:
     """Claims of all files; those of unchanged files are kept."""
-    same_version = before is not None and before.trajlab == Manifest().trajlab
-    known = {item.file: item for item in before.claims} if before is not None and same_version else {}
+    run, mapping = options.run, options.mapping
+    still_holds = before is not None and before.trajlab == Manifest().trajlab and before.mapping == mapping
+    known = {item.file: item for item in before.claims} if before is not None and still_holds else {}
     claims = []
     for file in progress(files, total=len(files), unit="file", description="looking"):
         item = known.get(file)
         if item is None or item.role == "unreadable":
-            item = claim(file, run)
+            item = claim(file, run, mapping)
         item.run = run_of(file) if run is None else run
         claims.append(item)
     place_claims(claims)
@@ -239,8 +247,8 @@ def _holds(
     bundle: Bundle = item.bundle
     place = (bundle.file.root, bundle.file.relpath)
     now = current.get(place)
-    said = (bundle.format, bundle.variant, item.run, item.place)
-    if now is None or (now.format, now.variant, now.run, now.place) != said:
+    said = (bundle.format, bundle.variant, item.run, item.place, bundle.mapping)
+    if now is None or (now.format, now.variant, now.run, now.place, now.mapping) != said:
         return False
     is_cut = now.sliceable and now.file.size > sizes.slice_from
     if bundle.end is None:

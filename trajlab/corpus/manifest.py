@@ -15,6 +15,7 @@ from trajlab.corpus.parts import Unit
 from trajlab.corpus.plan import Claim
 from trajlab.errors import InfrastructureError, UsageError
 from trajlab.records import Problem
+from trajlab.sources.field_mapping import FieldMapping
 
 MANIFEST = "trajlab-corpus.json"
 _LOCK = ".lock"
@@ -38,6 +39,8 @@ class Manifest(msgspec.Struct):
     claims: list[Claim] = []
     units: list[Unit] = []
     problems: list[FoundProblem] = []
+    mapping: FieldMapping | None = None
+    """The user's own mapping that it was read by."""
     rules: str = ""
     """Version of the behaviour rules that the derived tables follow."""
     assembled_from: str = ""

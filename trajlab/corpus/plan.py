@@ -13,8 +13,9 @@ from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit, UnitBundle
 from trajlab.corpus.rows import digest, failed
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format, mapped
 from trajlab.records import Problem
+from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import cut
@@ -63,16 +64,23 @@ class Claim(msgspec.Struct):
     place: str = ""
     """Path that identifies its trajectories: below the root, with the root's name where two roots share it."""
     problem: Problem | None = None
+    mapping: FieldMapping | None = None
 
 
-def claim(file: SourceFile, run: str | None) -> Claim:
-    """Ask every format; exactly one may claim a file, chat rows only where no other does."""
+def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None) -> Claim:
+    """Ask every format; exactly one may claim a file, chat rows only where no other does.
+
+    Args:
+        file: The file.
+        run: Name of the run, where the user gives it.
+        mapping: The user's own mapping: what it claims, no format is asked for.
+    """
     own_run = run if run is not None else run_of(file)
     try:
         probe = Probe(file)
-        claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
-        claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
-        claims = claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+        if mapping is not None and (variant := mapped.recognise_mapped(probe, mapping)):
+            return Claim(file, own_run, "log", mapped.NAME, variant, _sliceable(probe), mapping=mapping)
+        claims = _claims_of(probe)
     except OSError as error:
         problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
         return Claim(file, own_run, "unreadable", problem=problem)
@@ -91,8 +99,18 @@ def claim(file: SourceFile, run: str | None) -> Claim:
     if not claims:
         return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
     name, role, variant = claims[0]
-    sliceable = probe.shape == "lines" and probe.compression is None
-    return Claim(file, own_run, role, name, variant, sliceable)
+    return Claim(file, own_run, role, name, variant, _sliceable(probe))
+
+
+def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
+    """(format, role, variant) of every format that claims a file."""
+    claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
+    claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
+    return claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+
+
+def _sliceable(probe: Probe) -> bool:
+    return probe.shape == "lines" and probe.compression is None
 
 
 def _cut_off(probe: Probe) -> Problem | None:
@@ -169,7 +187,7 @@ def pack(
 
 
 def _bundle(item: Claim, forced_run: bool, start: int = 0, end: int | None = None) -> UnitBundle:
-    bundle = Bundle(item.format or "", item.variant or "", (item.file,), start, end)
+    bundle = Bundle(item.format or "", item.variant or "", (item.file,), start, end, item.mapping)
     return UnitBundle(bundle, item.run, item.place or item.file.relpath, attempt_of(item.file.relpath), forced_run)
 
 
@@ -181,7 +199,7 @@ def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
     """Digest of all that a unit's part depends on: files, readers, rules and options."""
     facts = [
         (b.run, b.place, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
-         [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
+         b.bundle.mapping, [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
         for b in bundles
     ]  # fmt: skip
     return digest(msgspec.json.encode((__version__, RULES_VERSION, keep_texts, facts)))

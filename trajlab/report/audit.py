@@ -21,6 +21,7 @@ from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
 from trajlab.report.written.words import texts
+from trajlab.sources.field_mapping import load_mapping
 
 NOTEBOOK = "epoch_audit"
 CORPUS_FOLDER = "corpus"
@@ -66,6 +67,7 @@ def audit(
     run: str | None = None,
     fail_on: FailOn = "alarm",
     jobs: int | None = None,
+    mapping: str | Path | None = None,
     **parameters: object,
 ) -> AuditResult:
     """Audit logs: read what is new, then run the audit notebook once per run.
@@ -76,6 +78,7 @@ def audit(
         run: Only this run of a corpus; for logs, the name of the run they are.
         fail_on: What makes the exit code 1: ``alarm``, ``warn`` or ``never``.
         jobs: Processes for reading; ``None``: as many as pay.
+        mapping: A TOML file: where fields stand in logs that no reader knows.
         **parameters: Parameters of the notebook ``epoch_audit`` (``by``, ``epoch``, ``correct_threshold`` …).
 
     Raises:
@@ -85,7 +88,7 @@ def audit(
     effective = _checked(parameters)
     target = Path(out)
     sources = [source] if isinstance(source, str | Path) else list(source)
-    corpus = _corpus(sources, target, run, jobs)
+    corpus = _corpus(sources, target, run, jobs, mapping)
     runs = [run] if run is not None else corpus.runs
     if run is not None and run not in corpus.runs:
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
@@ -127,10 +130,13 @@ def _checked(parameters: dict[str, object]) -> dict[str, Any]:
     return effective
 
 
-def _corpus(sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None) -> Corpus:
+def _corpus(
+    sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None, mapping: str | Path | None
+) -> Corpus:
     if (out / MANIFEST).is_file():
         raise UsageError(str(out), "a corpus", "another folder for the reports", "Choose another folder with --out")
     if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
         return Corpus(sources[0])
     folder = out / CORPUS_FOLDER
-    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, leave_out=out))
+    fields = None if mapping is None else load_mapping(mapping)
+    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, leave_out=out, mapping=fields))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from trajlab.sources.field_mapping import FieldMapping
+
 
 class SourceFile(msgspec.Struct, frozen=True):
     """One file found below an ingested root."""
@@ -29,6 +31,8 @@ class Bundle(msgspec.Struct, frozen=True):
     """First byte of the slice; always just after a newline, or 0."""
     end: int | None = None
     """Byte after the slice; ``None``: to the end of the file."""
+    mapping: FieldMapping | None = None
+    """Where the fields stand, for files that the user's own mapping claims."""
 
     @property
     def file(self) -> SourceFile:
