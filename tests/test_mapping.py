@@ -91,7 +91,7 @@ def test_a_mapping_fills_the_tables(tmp_path: Path, kind: str) -> None:
     assert told.select("format", "variant").unique().rows() == [("mapped", "ours")]
     assert corpus.rewards.drop_nulls("value").select("name", "value").collect().rows() == [("style", 0.5)]
     assert corpus.problems.select("code", "message").sort("code", "message").collect().rows() == [
-        ("unmapped", "`meta.try` (attempt) stands in none of 2 records"),
+        ("unmapped", "`meta.try` (attempt) stands in none of 3 records"),
         ("unreadable_record", "the conversation: `question` is NoneType; expected a list of messages"),
         ("wrong_type", "`meta.iteration` (train_step) is no int but 'x'"),
         ("wrong_type", "`verdict` (correct) is no bool but 'odd'"),
@@ -151,6 +151,14 @@ def test_a_wrong_mapping_is_one_line(tmp_path: Path, text: str, said: str) -> No
     assert result.exit_code != 0
     assert isinstance(result.exception, UsageError)
     assert not (tmp_path / "c").exists()
+
+
+def test_the_mapping_of_the_readme_is_one(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    text = readme.partition("<!-- mapping -->\n```toml\n")[2].partition("```")[0]
+    mapping = load_mapping(mapping_file(tmp_path, text))
+    assert mapping.places["correct"] == "verdict"
+    assert mapping.conversation == ("prompt", "completion")
 
 
 def test_a_mapping_that_is_not_there(tmp_path: Path) -> None:

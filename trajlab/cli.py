@@ -58,8 +58,13 @@ def cli() -> None:
 
 
 @cli.command()
-def formats() -> None:
-    """List the formats that are read."""
+@click.option("--why", callback=_named, metavar="FILE", help="Why this file is claimed by a reader, or by none.")
+@_MAPPING
+def formats(why: str | None, mapping: str | None) -> None:
+    """List the formats that are read, or say what a file is taken for and why."""
+    if why is not None:
+        _tell_why(why, mapping)
+        return
     from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 
     for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
@@ -70,6 +75,23 @@ def formats() -> None:
         click.echo(f"{name} (companion): {doc}")
         for variant, about in companion_format(name).VARIANTS.items():
             click.echo(f"    {variant}: {about.doc}")
+
+
+def _tell_why(path: str, mapping: str | None) -> None:
+    from trajlab.corpus.why import why as reasons_of
+    from trajlab.report.text import visible
+    from trajlab.sources.discover import discover
+    from trajlab.sources.field_mapping import load_mapping
+
+    fields = None if mapping is None else load_mapping(mapping)
+    found = discover([path])
+    if not found.files:
+        said = found.problems[0][1].message if found.problems else "no file"
+        raise UsageError(path, said, "a log file", "Check the path")
+    for file in found.files:
+        click.echo(visible(f"{file.relpath}"))
+        for line in reasons_of(file, fields).lines():
+            click.echo(visible(f"    {line}"))
 
 
 @cli.command()

@@ -31,6 +31,8 @@ class Variant(msgspec.Struct, frozen=True):
     doc: str
     carries: frozenset[str]
     """Columns of ``trajectories`` (beyond identity) that the layout can fill."""
+    expects: tuple[str, ...] = ()
+    """Keys that a document or its first record has, ``a|b`` for one of several: told where a file is not claimed."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
