@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("metric_logs",),
     ("corpus",),
     ("api",),
-    ("measures",),
+    ("conversion", "measures"),
     ("checks",),
     ("review",),
     ("report",),

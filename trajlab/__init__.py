@@ -16,6 +16,7 @@ _WHERE = {
     "open_corpus": "trajlab.api",
     "rebuild": "trajlab.api",
     "Corpus": "trajlab.corpus.corpus",
+    "convert": "trajlab.conversion",
     "audit": "trajlab.report.audit",
     "AuditResult": "trajlab.report.audit",
     "compare": "trajlab.report.compare",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from trajlab.api import rebuild as rebuild
     from trajlab.behavior.shell import explain_command as explain_command
     from trajlab.behavior.shell import label_command as label_command
+    from trajlab.conversion import convert as convert
     from trajlab.corpus.corpus import Corpus as Corpus
     from trajlab.errors import TrajlabError as TrajlabError
     from trajlab.errors import UsageError as UsageError

@@ -120,6 +120,33 @@ def ingest(
 
 
 @cli.command()
+@_SOURCES
+@click.option("-o", "--out", required=True, callback=_named, metavar="DIR", help="Folder; made if missing.")
+@click.option("--to", required=True, metavar="atif|openai", help="Format to write.")
+@click.option(
+    "--run", callback=_named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
+)
+@_MAPPING
+def convert(sources: tuple[str, ...], out: str, to: str, run: str | None, mapping: str | None) -> None:
+    """Write logs of any format in another: ATIF trajectories, or rows of OpenAI messages.
+
+    What was not read, and what the format has no place for, is said and stands in convert.json.
+    """
+    from trajlab.conversion import convert as run_convert
+    from trajlab.report.text import visible
+
+    done = run_convert(*sources, out=out, to=to, run=run, mapping=mapping)
+    click.echo(f"{done.trajectories:,} trajectories in {done.files:,} files: {visible(done.out)}")
+    if done.empty:
+        click.echo(f"left out: {done.empty:,} without a prompt and without a turn")
+    if done.unread:
+        click.echo(f"not read: {len(done.unread):,} (convert.json says what)")
+    if done.not_held:
+        lost = ", ".join(f"{name} ({count:,})" for name, count in done.not_held.items())
+        click.echo(f"{to} has no place for: {lost}")
+
+
+@cli.command()
 @click.argument("corpus", callback=_named, metavar="CORPUS")
 @_JOBS
 def rebuild(corpus: str, jobs: int | None) -> None:

@@ -181,7 +181,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
                 record.attempt = item.attempt
             if record.run and not item.forced_run:
                 own = msgspec.structs.replace(place, run=record.run)
-            rows.add(own, _key(record, seen, by_line=by_line), record)
+            rows.add(own, record_key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.note(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
     except (TrajlabError, MemoryError):
@@ -190,7 +190,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
         rows.note(place, failed(error, "the rest of the file is not read"))
 
 
-def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
+def record_key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
     """Identity in the file: in line files the place keeps slices apart; elsewhere the native id, counted on repeat."""
     if by_line:
         return f"{record.native_id or ''}@{record.ordinal}"

@@ -1,0 +1,179 @@
+"""Logs written in another format: valid, nothing lost in silence, read back the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from corpora_in_tests import SAMPLES
+
+import trajlab
+from trajlab.cli import cli
+from trajlab.conversion import convert
+from trajlab.conversion.atif import EXTRA, encode
+from trajlab.conversion.common import in_order
+from trajlab.errors import UsageError
+from trajlab.records import Message, RewardPart, Step, ToolCall, Trajectory
+
+FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in ("scripts", "gold"))
+SCHEMA = "samples/written/harbor_0.26.0_atif/atif-v1.8.schema.json"
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.rglob("*.trajectory.json"))]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_sample_becomes_atif(folder: str, tmp_path: Path) -> None:
+    corpus = trajlab.read(SAMPLES / folder)
+    done = convert(SAMPLES / folder, out=tmp_path, to="atif")
+    trajectories = corpus.trajectories.select(pl.len()).collect().item()
+    assert done.trajectories + done.empty == trajectories
+    assert done.not_held == {}
+    found = documents(tmp_path)
+    assert len(found) == done.files == done.trajectories
+    for document in found:
+        check_rules(document)
+    assert json.loads((tmp_path / "convert.json").read_text()) == json.loads(
+        json.dumps({name: getattr(done, name) for name in done.__struct_fields__})
+    )
+
+
+def check_rules(document: dict[str, Any]) -> None:
+    """The rules of Harbor's validators that no JSON schema says."""
+    assert document["schema_version"] == "ATIF-v1.7"
+    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+    for step in document["steps"]:
+        ids = [call["tool_call_id"] for call in step.get("tool_calls", [])]
+        assert len(ids) == len(set(ids))
+        for result in step.get("observation", {"results": []})["results"]:
+            assert result.get("source_call_id") is None or result["source_call_id"] in ids
+        if step["source"] != "agent":
+            assert not {"tool_calls", "metrics", "reasoning_content", "model_name", "reasoning_effort"} & step.keys()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_atif_is_valid_under_the_published_schema(folder: str, tmp_path: Path, shared: Path) -> None:
+    convert(SAMPLES / folder, out=tmp_path, to="atif")
+    schema = json.loads((shared / SCHEMA).read_text("utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    for document in documents(tmp_path):
+        assert [error.message for error in validator.iter_errors(document)] == []
+
+
+def odd() -> Trajectory:
+    return Trajectory(
+        "v", "0", native_id="n\ud800", task_id="t/../x", reward=0.5, correct=False, tools_offered=["bash"],
+        messages=[Message("system", "S"), Message("user", "U"), Message("customer", "C", 1), Message("tool", "late", 2)],
+        steps=[
+            Step("a", "why", [
+                ToolCall("bash", {"command": "ls"}, "ls", "1", "out", 0, executed=True),
+                ToolCall("bash", '{"command": "pwd"}', "pwd", "1", "", executed=True),
+                ToolCall(None, "{broken", invalid="unparsable"),
+            ], prompt_tokens=3, timestamp=0.5),
+            Step("b", invalid_action="no call", finish_reason="stop"),
+        ],
+        rewards=[RewardPart("style", 1.0)],
+    )  # fmt: skip
+
+
+def test_an_odd_trajectory_as_atif_worked_out_by_hand() -> None:
+    data = encode(odd())
+    assert data is not None
+    document = json.loads(data)
+    check_rules(document)
+    assert document["extra"][EXTRA] == {
+        "task_id": "t/../x", "reward": 0.5, "correct": False, "native_id": "n\ufffd",
+        "rewards": [{"name": "style", "value": 1.0}],
+    }  # fmt: skip
+    assert [(step["source"], step["message"]) for step in document["steps"]] == [
+        ("system", "S"), ("user", "U"), ("agent", "a"), ("user", "C"), ("agent", "b"), ("system", ""),
+    ]  # fmt: skip
+    assert document["steps"][2] == {
+        "step_id": 3,
+        "timestamp": "1970-01-01T00:00:00.500000Z",
+        "source": "agent",
+        "message": "a",
+        "reasoning_content": "why",
+        "tool_calls": [
+            {"tool_call_id": "1_1", "function_name": "bash", "arguments": {"command": "ls"},
+             "extra": {EXTRA: {"exit_code": 0, "executed": True, "call_id": "1"}}},
+            {"tool_call_id": "1_2", "function_name": "bash", "arguments": {"command": "pwd"},
+             "extra": {EXTRA: {"executed": True, "call_id": "1"}}},
+            {"tool_call_id": "call_3", "function_name": "unknown", "arguments": {},
+             "extra": {EXTRA: {"invalid": "unparsable", "call_id": None, "raw_arguments": "{broken", "tool": None}}},
+        ],
+        "observation": {
+            "results": [{"source_call_id": "1_1", "content": "out"}, {"source_call_id": "1_2", "content": ""}]
+        },
+        "metrics": {"prompt_tokens": 3},
+    }  # fmt: skip
+    assert document["steps"][5]["observation"] == {"results": [{"content": "late"}]}
+
+
+def test_reading_order() -> None:
+    said = [item.text for item in in_order(odd())]
+    assert said == ["S", "U", "a", "C", "b", "late"]
+
+
+def test_an_empty_trajectory_is_left_out() -> None:
+    assert encode(Trajectory("v", "0")) is None
+
+
+def test_openai_rows_are_read_back_the_same(tmp_path: Path) -> None:
+    source = SAMPLES / "mini_swe_agent"
+    done = convert(source, out=tmp_path / "rows", to="openai")
+    assert done.unread == []
+    assert {"call.exit_code", "step.timestamp"} <= done.not_held.keys()
+    first, again = trajlab.read(source), trajlab.read(tmp_path / "rows")
+    told = ["run", "task_id", "native_id", "model", "stop_reason", "n_steps", "n_calls", "any_test", "outcome"]
+    left, right = (
+        corpus.trajectories.select(told).sort(told, nulls_last=True).collect()
+        for corpus in (first, again)
+    )
+    assert left.equals(right)
+    count = ["program", "rule", "test_scope"]
+    left, right = (
+        corpus.commands.group_by(count).len().sort(count, nulls_last=True).collect() for corpus in (first, again)
+    )
+    assert left.equals(right)
+
+
+def test_a_conversion_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b", "a"):
+        convert(SAMPLES / "verl", out=tmp_path / name, to="atif", run="r")
+    left, right = (
+        {path.name: path.read_bytes() for path in sorted((tmp_path / name / "r").iterdir())} for name in ("a", "b")
+    )
+    assert left == right
+
+
+def test_hostile_names_stay_inside_the_folder(tmp_path: Path) -> None:
+    row = {"run": "../../etc", "instance_id": "../../../x", "messages": [{"role": "assistant", "content": "a"}]}
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    convert(tmp_path / "logs", out=tmp_path / "out", to="atif")
+    assert {path.name for path in tmp_path.iterdir()} == {"logs", "out"}
+    assert len(documents(tmp_path / "out")) == 1
+
+
+def test_wrong_use_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no format 'csv'; expected one of atif, openai"):
+        convert(SAMPLES / "verl", out=tmp_path / "out", to="csv")
+    corpus = trajlab.ingest(SAMPLES / "chat", out=tmp_path / "corpus")
+    with pytest.raises(UsageError, match="a corpus; expected the logs it was made of"):
+        convert(corpus.folder, out=tmp_path / "out", to="atif")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_says_what_is_lost(tmp_path: Path) -> None:
+    arguments = ["convert", str(SAMPLES / "mini_swe_agent"), "-o", str(tmp_path), "--to", "openai"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0
+    assert "openai has no place for: " in result.output
+    assert "call.exit_code (" in result.output
