@@ -69,7 +69,9 @@ def test_atif_is_valid_under_the_published_schema(folder: str, tmp_path: Path, s
 def odd() -> Trajectory:
     return Trajectory(
         "v", "0", native_id="n\ud800", task_id="t/../x", reward=0.5, correct=False, tools_offered=["bash"],
-        messages=[Message("system", "S"), Message("user", "U"), Message("customer", "C", 1), Message("tool", "late", 2)],
+        messages=[
+            Message("system", "S"), Message("user", "U"), Message("customer", "C", 1), Message("tool", "late", 2),
+        ],
         steps=[
             Step("a", "why", [
                 ToolCall("bash", {"command": "ls"}, "ls", "1", "out", 0, executed=True),
