@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from trajlab.corpus.fields import Fields, fields_of
 from trajlab.corpus.plan import claim
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.sources.field_mapping import FieldMapping, is_there
@@ -44,6 +45,8 @@ class Reasons(msgspec.Struct, frozen=True):
     """Why it is not claimed or not readable, where that is known."""
     matches: tuple[Match, ...]
     """Nearest first."""
+    fields: Fields | None
+    """Fields read and passed over; ``None`` where no reader claims it, or it is no JSON and no Parquet."""
 
     def lines(self) -> list[str]:
         """The same in words."""
@@ -60,7 +63,20 @@ class Reasons(msgspec.Struct, frozen=True):
             said.append(f"{name} ({', '.join(variants)}): {'; '.join(words)}")
         if self.claimed_by is None and not near:
             said.append("no reader is near; a mapping can name where its fields stand (--mapping)")
-        return said
+        return said + (_told_of(self.fields) if self.fields is not None else [])
+
+
+def _told_of(fields: Fields) -> list[str]:
+    total = len(fields.read) + len(fields.ignored) + len(fields.unknown)
+    records = f"{fields.records:,} record{'s' * (fields.records != 1)}"
+    said = [f"fields of the first {records}: {len(fields.read)} of {total} are read"]
+    if fields.ignored:
+        said.append(f"passed over on purpose: {', '.join(fields.ignored)}")
+    if fields.unknown:
+        said.append(f"not known to the reader: {', '.join(fields.unknown)}")
+    if fields.untried:
+        said.append(f"{fields.untried:,} further fields were not looked at")
+    return said
 
 
 _Told = tuple[str, tuple[str, ...], tuple[str, ...]]
@@ -97,7 +113,7 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
         matches.append(_mapped(mapping, record))
     matches.sort(key=lambda match: (-match.share, match.format, match.variant))
     problem = None if said.problem is None else said.problem.message
-    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches))
+    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), fields_of(file, mapping))
 
 
 def _variants() -> Iterable[tuple[str, str, Any]]:

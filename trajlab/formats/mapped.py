@@ -26,6 +26,8 @@ NAME = "mapped"
 VARIANTS: dict[str, Variant] = {}
 """None of its own: the mapping's name stands in their place."""
 
+IGNORED = ("*",)
+"""What the mapping does not name."""
 _SHAPES = ("lines", "list", "object", "parquet")
 
 

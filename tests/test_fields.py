@@ -1,0 +1,82 @@
+"""Every reader reads a field or says that it does not: each leaf of every sample is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from corpora_in_tests import SAMPLES, sample_files
+
+from trajlab.corpus.fields import _leaves, fields_of
+from trajlab.corpus.why import why
+from trajlab.sources.discover import discover
+from trajlab.sources.field_mapping import FieldMapping
+from trajlab.sources.files import SourceFile
+
+
+def only_file(path: Path) -> SourceFile:
+    return discover([path]).files[0]
+
+
+@pytest.mark.parametrize("path", sample_files())
+def test_no_field_of_a_sample_is_passed_over_unsaid(path: str) -> None:
+    fields = fields_of(only_file(SAMPLES / path))
+    if fields is not None:
+        assert fields.unknown == ()
+        assert fields.read
+
+
+def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
+    record = {
+        "instance_id": "a",
+        "messages": [{"role": "user", "content": "b", "mood": {"level": [1, 2]}}, {"role": "assistant", "content": "c"}],
+        "weather": None,
+    }
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    fields = fields_of(only_file(path))
+    assert fields is not None
+    assert fields.read == ("instance_id", "messages.*.content", "messages.*.role")
+    assert fields.unknown == ("messages.*.mood.level.*", "weather")
+    assert fields.records == 1
+    assert "not known to the reader: messages.*.mood.level.*, weather" in why(only_file(path)).lines()
+
+
+def test_fields_of_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    messages = [{"role": "assistant", "content": "c"}]
+    pq.write_table(pa.Table.from_pylist([{"messages": messages, "reward": 1.0, "note": "n"}]), path)
+    fields = fields_of(only_file(path))
+    assert fields is not None
+    assert fields.read == ("messages.*.content", "messages.*.role", "reward")
+    assert fields.unknown == ("note",)
+
+
+def test_what_a_mapping_does_not_name_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([{"dialog": [{"role": "assistant", "content": "a"}], "rest": 1}]))
+    fields = fields_of(only_file(path), FieldMapping("ours", messages="dialog"))
+    assert fields is not None
+    assert (fields.read, fields.ignored) == (("dialog.*.content", "dialog.*.role"), ("rest",))
+
+
+def test_nothing_is_said_of_what_nobody_reads(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no log")
+    assert fields_of(only_file(path)) is None
+
+
+def test_a_document_of_very_many_fields_is_not_tried_to_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([{"dialog": [], **{f"k{number}": 0 for number in range(700)}}]))
+    fields = fields_of(only_file(path), FieldMapping("ours", messages="dialog"))
+    assert fields is not None
+    assert (len(fields.read) + len(fields.ignored), fields.untried) == (500, 201)
+
+
+def test_leaves_are_found_in_order() -> None:
+    value = [{"a": [1, {"b": []}], "c": {}}]
+    assert list(_leaves(value, ())) == [((0, "a", 0), 1), ((0, "a", 1, "b"), []), ((0, "c"), {})]

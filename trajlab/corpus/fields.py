@@ -1,0 +1,209 @@
+"""Which fields of a log are read: each is changed in a copy, and what the reader then yields is compared.
+
+No list says what a reader knows; its own answer does. A field that changes nothing, wherever it was tried, is unread.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator
+from copy import deepcopy
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trajlab.corpus.plan import Claim, claim
+from trajlab.formats import CompanionFormat, LogFormat, companion_format, log_format
+from trajlab.sources.elements import elements
+from trajlab.sources.field_mapping import FieldMapping
+from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.probe import Probe
+from trajlab.sources.reading import document, lines, parquet_rows
+from trajlab.sources.safe_json import loads
+
+RECORDS = 40
+"""First records of a file that are looked at."""
+LONGEST = 2_000_000
+"""Bytes of records that are looked at; the first is looked at whatever its length."""
+PLACES = 3
+"""Places of a field that are changed before it counts as unread."""
+MOST = 500
+"""Fields that are tried; a document with names of its own as keys may hold any number."""
+LARGEST_DOCUMENT = 20_000_000
+"""A larger object document is not looked at."""
+SIBLINGS = 50
+"""Files beside it that are copied, since a reader may look at them."""
+
+Place = tuple[str | int, ...]
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """Fields of the first records of a file; list positions are ``*``."""
+
+    read: tuple[str, ...]
+    ignored: tuple[str, ...]
+    """Passed over on purpose."""
+    unknown: tuple[str, ...]
+    """Passed over because the reader does not know them."""
+    untried: int
+    """Fields beyond the first 500, not looked at."""
+    records: int
+    """Records looked at."""
+
+
+def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields | None:
+    """Tell the fields that the reader of a file reads from those that it passes over.
+
+    Args:
+        file: The file.
+        mapping: The user's own mapping.
+
+    Returns:
+        ``None`` where no reader claims it, or where it is no JSON and no Parquet, or a document of over 20 MB.
+    """
+    said = claim(file, None, mapping)
+    probe = Probe(file)
+    records = list(_records(file, probe.shape))
+    if said.format is None or not records:
+        return None
+    with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
+        reader = _Reader(said, probe.shape, Path(folder))
+        return _compare(reader, records)
+
+
+def _records(file: SourceFile, shape: str) -> Iterator[Any]:
+    """The first records, as far as they can be decoded."""
+    bundle = Bundle("", "", (file,))
+    if shape == "parquet":
+        yield from islice(parquet_rows(bundle, []), RECORDS)
+        return
+    if shape == "object" and file.size > LARGEST_DOCUMENT:
+        return
+    if shape == "object":
+        data = [document(file, [])]
+    elif shape in ("list", "lines"):
+        source = elements(bundle, []) if shape == "list" else lines(bundle, [])
+        data = [line.data for line in islice(source, RECORDS)]
+    else:
+        return
+    size = 0
+    for one in data:
+        size += len(one)
+        if size > LONGEST and size > len(one):
+            return
+        try:
+            yield loads(one).value
+        except ValueError:
+            continue  # a record that cannot be read is a problem of the ingest; here it only tells no fields
+
+
+class _Reader:
+    """Reads changed copies of a file, in a folder that looks like its own."""
+
+    def __init__(self, said: Claim, shape: str, folder: Path) -> None:
+        self.said, self.shape = said, shape
+        self.path = folder / said.file.relpath
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        source = Path(said.file.path)
+        for other in islice((one for one in sorted(source.parent.iterdir()) if one.is_file()), SIBLINGS):
+            if other.name != source.name:
+                shutil.copyfile(other, self.path.parent / other.name)
+        self.root = folder
+
+    @property
+    def module(self) -> LogFormat | CompanionFormat:
+        name = self.said.format or ""
+        return companion_format(name) if self.said.role == "companion" else log_format(name)
+
+    def read(self, records: list[Any]) -> list[Any] | None:
+        """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
+        try:
+            self._write(records)
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+            return None
+        said = self.said
+        file = SourceFile(str(self.root), said.file.relpath, str(self.path), self.path.stat().st_size, 0)
+        bundle = Bundle(said.format or "", said.variant or "", (file,), mapping=said.mapping)
+        if said.role == "companion":
+            return list(companion_format(bundle.format).read_outcomes(bundle))
+        return list(log_format(bundle.format).read(bundle))
+
+    def _write(self, records: list[Any]) -> None:
+        if self.shape == "parquet":
+            pq.write_table(pa.Table.from_pylist(records), self.path)
+        elif self.shape == "lines":
+            self.path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        else:
+            whole = records[0] if self.shape == "object" else records
+            self.path.write_text(json.dumps(whole), encoding="utf-8")
+
+
+def _compare(reader: _Reader, records: list[Any]) -> Fields:
+    before = reader.read(records)
+    tried: dict[str, int] = {}
+    read: set[str] = set()
+    untried: set[str] = set()
+    for place, value in _leaves(records, ()):
+        name = ".".join("*" if isinstance(part, int) else part for part in place[1:])
+        if name in read or tried.get(name, 0) >= PLACES:
+            continue
+        if name not in tried and len(tried) >= MOST:
+            untried.add(name)
+            continue
+        tried[name] = tried.get(name, 0) + 1
+        if any(reader.read(_with(records, place, other)) != before for other in _others(value)):
+            read.add(name)
+    unread = sorted(tried.keys() - read)
+    patterns = reader.module.IGNORED
+    ignored = tuple(name for name in unread if any(fnmatchcase(name, pattern) for pattern in patterns))
+    unknown = tuple(name for name in unread if name not in ignored)
+    return Fields(tuple(sorted(read)), ignored, unknown, len(untried), len(records))
+
+
+def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    """Places of values that hold no others, in order; what is empty is a leaf."""
+    waiting: list[tuple[Place, Any]] = [(place, value)]
+    while waiting:
+        here, held = waiting.pop()
+        if isinstance(held, dict) and held:
+            waiting.extend(((*here, str(name)), inner) for name, inner in reversed(held.items()))
+        elif isinstance(held, list) and held:
+            waiting.extend(((*here, number), held[number]) for number in reversed(range(len(held))))
+        else:
+            yield here, held
+
+
+def _others(value: Any) -> list[Any]:
+    """Values to put in its place."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [value + 1 if math.isfinite(value) else 1.0]
+    if isinstance(value, str):
+        return [value + "x", "other"]
+    return ["other", 7, True, ["other"], {"other": 1}]
+
+
+def _with(records: list[Any], place: Place, value: Any) -> list[Any]:
+    """The records with another value at a place."""
+    changed = list(records)
+    first = place[0]
+    if not isinstance(first, int):
+        raise TypeError(f"a record's number was expected, found {first!r}")
+    if len(place) == 1:
+        changed[first] = value
+        return changed
+    changed[first] = deepcopy(records[first])
+    inner = changed[first]
+    for part in place[1:-1]:
+        inner = inner[part]
+    inner[place[-1]] = value
+    return changed
