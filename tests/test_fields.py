@@ -32,7 +32,10 @@ def test_no_field_of_a_sample_is_passed_over_unsaid(path: str) -> None:
 def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
     record = {
         "instance_id": "a",
-        "messages": [{"role": "user", "content": "b", "mood": {"level": [1, 2]}}, {"role": "assistant", "content": "c"}],
+        "messages": [
+            {"role": "user", "content": "b", "mood": {"level": [1, 2]}},
+            {"role": "assistant", "content": "c"},
+        ],
         "weather": None,
     }
     path = tmp_path / "rows.jsonl"

@@ -82,8 +82,9 @@ VARIANTS = {
 IGNORED = (
     "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",
     "messages.*.content.*.type", "messages.*.extra.exception*", "messages.*.extra.traceback",
-    "messages.*.extra.n_actions", "messages.*.extra.exit_status", "messages.*.extra.submission", "messages.*.extra.response.*",
-    "messages.*.call_id", "messages.*.tool_call_id", "messages.*.tool_calls.*", "messages.*.output*",
+    "messages.*.extra.n_actions", "messages.*.extra.exit_status", "messages.*.extra.submission",
+    "messages.*.extra.response.*", "messages.*.call_id", "messages.*.tool_call_id", "messages.*.tool_calls.*",
+    "messages.*.output*",
 )  # fmt: skip
 """Templates, stack traces, and the provider's own copy of what stands in ``actions`` and ``info``."""
 
