@@ -13,6 +13,7 @@ SCRIPTS = {
     "mini_swe_agent/bare_messages": "mini_swe_agent_v1_writer.py",
     "mini_swe_agent/version_1": "mini_swe_agent_v1_writer.py",
     "mini_swe_agent": "mini_swe_agent_writer.py",
+    "trl": "trl_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
