@@ -23,7 +23,13 @@ from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
-COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions"}
+COMPANION_NAMES = {
+    "report.json": "swebench_report",
+    "preds.json": "predictions",
+    "stream.index.jsonl": "prime_rl_sidecars",
+    "annotations/orchestrator/00000.jsonl": "prime_rl_sidecars",
+}
+"""How the paths of companions end."""
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"
 PROBLEMS = {
     "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
@@ -49,8 +55,12 @@ FROM_THE_PATH = {"attempt"}
 """What a folder's name may tell where the log does not."""
 
 
+def companion_of(path: str) -> str | None:
+    return next((name for end, name in COMPANION_NAMES.items() if path.endswith(end)), None)
+
+
 def log_files() -> list[str]:
-    return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
+    return [path for path in sample_files() if companion_of(path) is None and path != EMPTY]
 
 
 def only_file(path: str) -> SourceFile:
@@ -68,7 +78,7 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
     folder = path.split("/")[0]
-    expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
+    expected = companion_of(path) or {"hacks": "chat"}.get(folder, folder)
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")

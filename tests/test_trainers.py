@@ -72,3 +72,81 @@ def test_trl_real_run_agrees_with_its_own_log(shared: Path) -> None:
 def _history(path: Path) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = json.loads(path.read_bytes())["log_history"]
     return history
+
+
+def write_lines(path: Path, *rows: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def node(role: str, parent: int | None, *, sampled: bool = False, **message: object) -> dict[str, Any]:
+    return {"parent": parent, "sampled": sampled, "message": {"role": role, "content": "", **message}}
+
+
+CALL = {"id": "c1", "name": "add", "arguments": "{}"}
+TRACE: dict[str, Any] = {
+    "id": "t1", "task": {"type": "T", "data": {}, "key": "sum-1"}, "agent": {"config": {}, "name": "solver"},
+    "nodes": [
+        node("user", None, content="Sum?"),
+        node("assistant", 0, content="An example."),
+        node("assistant", 1, sampled=True, tool_calls=[CALL]),
+        node("tool", 2, tool_call_id="c1", content="3"),
+        node("assistant", 3, sampled=True, tool_calls=[CALL | {"id": "c2"}]),
+        node("user", None, content="So far: 3."),
+        node("tool", 5, tool_call_id="c1", content="3"),
+        node("assistant", 6, sampled=True, content="3"),
+    ],
+    "calls": [{"node": 7, "finish_reason": "length", "usage": {"prompt_tokens": 9, "completion_tokens": 2}}],
+    "rewards": {"sum": {"score": 1.0, "weight": 0.5}, "style": None}, "metrics": {"correct": 1.0, "len": 4},
+    "num_input_tokens": 9, "num_total_tokens": 11,
+}  # fmt: skip
+
+
+def test_verifiers_branches_are_turns_once_and_restated_messages_none(tmp_path: Path) -> None:
+    (trace,), problems = read(write_lines(tmp_path / "traces.jsonl", TRACE))
+    assert problems == []
+    assert [len(step.calls) for step in trace.steps] == [1, 1, 0]
+    assert [call.executed for step in trace.steps for call in step.calls] == [True, False]
+    assert [(m.role, m.after_step) for m in trace.messages] == [
+        ("user", None), ("assistant", None), ("user", 2), ("tool", 2),
+    ]  # fmt: skip
+    assert (trace.reward, trace.correct, trace.termination) == (0.5, True, "truncated_budget")
+    assert [(p.name, p.weight) for p in trace.rewards] == [("sum", 0.5), ("correct", 0.0), ("len", 0.0)]
+    assert (trace.prompt_tokens, trace.completion_tokens, trace.cached_tokens) == (9, 2, None)
+    assert (trace.agent, trace.model, trace.split, trace.train_step) == ("solver", None, None, None)
+
+
+def test_verifiers_totals_that_differ_are_told(tmp_path: Path) -> None:
+    _, (problem,) = read(write_lines(tmp_path / "traces.jsonl", TRACE | {"num_total_tokens": 15}))
+    assert problem.code == "not_reconciled" and "6 generated tokens" in problem.message
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"nodes": [*TRACE["nodes"][:3], 7]}, {"nodes": [{"message": "x", "sampled": True}]}, {"calls": {"a": 1}},
+        {"rewards": [1]}, {"rewards": {"sum": 3}}, {"metrics": 3}, {"agent": "a"}, {"timing": {"agent": {"end": "x"}}},
+        {"task": {"key": {}}}, {"tools": "bash"}, {"stop_condition": 4}, {"errors": "e"}, {"verifiers": 1},
+    ],
+)  # fmt: skip
+def test_verifiers_odd_fields_cost_only_themselves(odd: dict[str, Any], tmp_path: Path) -> None:
+    trajectories, problems = read(write_lines(tmp_path / "traces.jsonl", TRACE, TRACE | odd))
+    assert len(trajectories) == 2
+    assert problems and {problem.code for problem in problems} == {"wrong_type"}
+    assert trajectories[1].native_id == "t1"
+
+
+def test_verifiers_episode_gives_its_traces_the_run_group_step_and_policy(tmp_path: Path) -> None:
+    work = {"type": "train", "step": 5, "policy": {"start": 3, "end": 4}}
+    run = {"type": "train", "id": "r", "work": work}
+    traces = [TRACE, TRACE | {"id": "t2"}]
+    episode = {"id": "e", "task": TRACE["task"], "group": {"id": "g"}, "run": run, "traces": traces}
+    broken = episode | {"id": "e2", "traces": [], "errors": [{"type": "EnvError"}]}
+    (first, second, third), problems = read(write_lines(tmp_path / "0.jsonl", episode, broken))
+    assert problems == []
+    assert (first.native_id, second.native_id, third.native_id) == ("t1", "t2", "e2")
+    for t in (first, second, third):
+        assert (t.run, t.group_id, t.split, t.train_step, t.task_id) == ("r", "g", "train", 5, "sum-1")
+        assert (t.policy_version_first, t.policy_version_last) == ("3", "4")
+    assert (third.steps, third.termination, third.stop_reason) == ([], "infrastructure_error", "EnvError")

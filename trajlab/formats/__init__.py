@@ -69,6 +69,7 @@ class CompanionFormat(Protocol):
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
     "trl": "TRL completions (Parquet)",
+    "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
@@ -80,6 +81,7 @@ FALLBACK_LOGS: dict[str, str] = {
 
 COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
+    "prime_rl_sidecars": "prime-rl annotations and indexes (named, not joined)",
     "predictions": "SWE-bench predictions (preds.json)",
 }
 """Files that speak about trajectories of other files."""

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import xxhash
 
-from trajlab.records import Problem, RewardPart, Trajectory
+from trajlab.records import Problem, RewardPart, RunSetting, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import Line, document, elements, lines, parquet_rows
 from trajlab.sources.safe_json import clean_text, is_non_finite, loads, to_bool, to_float, to_int
 
 _LARGEST_INTEGER = 2**63 - 1
+_MAX_SETTINGS = 64
 _decode = msgspec.json.Decoder().decode
 
 
@@ -180,6 +181,33 @@ def reward_parts(values: dict[str, Any]) -> list[RewardPart]:
         for name, value in values.items()
         if (isinstance(value, (bool, int, float)) and not isinstance(value, str)) or is_non_finite(value)
     ]
+
+
+_settings: dict[bytes, list[RunSetting]] = {}
+
+
+def run_settings(config: dict[str, Any]) -> list[RunSetting]:
+    """Scalars of a configuration by dotted name; records of one run share the list."""
+    if not config:
+        return []
+    try:
+        key = msgspec.json.encode(config)
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError):
+        return []
+    known = _settings.get(key)
+    if known is None:
+        if len(_settings) >= _MAX_SETTINGS:
+            _settings.clear()
+        known = _settings[key] = list(_flattened(config, ""))
+    return known
+
+
+def _flattened(value: Any, name: str) -> Iterator[RunSetting]:
+    if isinstance(value, dict):
+        for inner, part in value.items():
+            yield from _flattened(part, f"{name}.{inner}" if name else str(inner))
+    elif not isinstance(value, list):
+        yield RunSetting(clean_text(name), msgspec.json.encode(value).decode())
 
 
 def prompt_task(text: str) -> str | None:

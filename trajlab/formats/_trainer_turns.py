@@ -12,6 +12,7 @@ from trajlab.formats._chat_text import parse_prompt, parse_response, read_agent_
 from trajlab.formats._chat_text.results import answer
 from trajlab.formats._trainer_rows import Row, prompt_task
 from trajlab.records import Message, Problem, Trajectory
+from trajlab.sources.safe_json import clean_text, loads
 
 _FIELDS = {field.encode_name: field.type for field in msgspec.structs.fields(ChatMessage)}
 
@@ -99,7 +100,8 @@ def prompt_messages(messages: Sequence[ChatMessage]) -> list[Message]:
 
 
 def fill_from_messages(
-    trajectory: Trajectory, prompt: Sequence[ChatMessage], completion: Sequence[ChatMessage], *, told: bool = True
+    trajectory: Trajectory, prompt: Sequence[ChatMessage], completion: Sequence[ChatMessage], *, told: bool = True,
+    cut: bool = True,
 ) -> None:
     """Take the turns of a rollout.
 
@@ -108,6 +110,7 @@ def fill_from_messages(
         prompt: What stood before the rollout.
         completion: The rollout.
         told: How results begin tells errors and unknown tools, as in the flat text of trainers.
+        cut: Whether to tell the end by the last turn's text.
     """
     conversation = Conversation()
     conversation.fill(list(completion))
@@ -119,7 +122,7 @@ def fill_from_messages(
                 if call.output is not None:
                     answer(call, call.output)
     last = completion[-1] if completion else None
-    if last is not None and last.role in AGENT_ROLES and isinstance(last.content, str):
+    if cut and last is not None and last.role in AGENT_ROLES and isinstance(last.content, str):
         add_cut(trajectory, read_agent_text(last.content).unclosed)
 
 
@@ -140,6 +143,23 @@ def fill_from_text(trajectory: Trajectory, response: str, prompt: str | None) ->
         trajectory.task_id = trajectory.task_id or prompt_task(prompt)
         trajectory.tools_offered = tools_in_prompt(prompt)
     add_cut(trajectory, conversation.cut_off)
+
+
+def tool_names(tools: Sequence[Any]) -> list[str]:
+    """Names of the tools offered: OpenAI's form, flat ones, or JSON text of either."""
+    names = []
+    for tool in tools:
+        if isinstance(tool, str):
+            try:
+                tool = loads(tool.encode("utf-8", "replace")).value
+            except ValueError:
+                continue
+        if isinstance(tool, dict):
+            function = tool.get("function")
+            name = function.get("name") if isinstance(function, dict) else tool.get("name")
+            if isinstance(name, str):
+                names.append(clean_text(name))
+    return names
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
