@@ -26,8 +26,9 @@ from trajlab.sources.probe import Probe
 COMPANION_NAMES = {
     "report.json": "swebench_report",
     "preds.json": "predictions",
-    "stream.index.jsonl": "prime_rl_sidecars",
-    "annotations/orchestrator/00000.jsonl": "prime_rl_sidecars",
+    "batch_summary.json": "trainer_sidecars",
+    "stream.index.jsonl": "trainer_sidecars",
+    "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
 }
 """How the paths of companions end."""
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"

@@ -150,3 +150,69 @@ def test_verifiers_episode_gives_its_traces_the_run_group_step_and_policy(tmp_pa
         assert (t.run, t.group_id, t.split, t.train_step, t.task_id) == ("r", "g", "train", 5, "sum-1")
         assert (t.policy_version_first, t.policy_version_last) == ("3", "4")
     assert (third.steps, third.termination, third.stop_reason) == ([], "infrastructure_error", "EnvError")
+
+
+def say(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+CALL_TEXT = '<tool_call>\n{"name": "add", "arguments": {}}\n</tool_call>'
+USER, CALLING = say("user", "Sum?"), say("assistant", "<think>\na\n</think>\n\n" + CALL_TEXT)
+SHORT, RESULT, DONE = say("assistant", CALL_TEXT), say("tool", "3"), say("assistant", "3")
+STEPS = [
+    {"chat_completions": [USER, CALLING], "reward": 0.0},
+    {"chat_completions": [USER, SHORT, RESULT, DONE], "reward": 1.0},
+    {"chat_completions": [say("user", "So far: 3"), SHORT, RESULT, DONE]},
+]
+EPISODE: dict[str, Any] = {
+    "training_step": 2, "epoch": 1, "episode_id": "u:3", "task": {"q": 1}, "task_hash": "abc", "is_correct": True,
+    "termination_reason": "env_done", "metrics": {"acc": 1.0},
+    "trajectories": [{"name": "a", "uid": "x", "reward": 1.0, "num_steps": 3, "steps": STEPS}],
+}  # fmt: skip
+
+
+def test_rllm_steps_add_what_they_say_beyond_the_context(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "val_step_2_epoch_1" / "episode.json", EPISODE)
+    (episode,), problems = read(path)
+    assert problems == []
+    assert [(step.reasoning, len(step.calls)) for step in episode.steps] == [("a", 1), (None, 0), (None, 0)]
+    assert episode.steps[0].calls[0].output == "3"
+    assert [(m.role, m.after_step) for m in episode.messages] == [
+        ("user", None), ("user", 2), ("assistant", 2), ("tool", 2),
+    ]  # fmt: skip
+    assert (episode.group_id, episode.attempt, episode.task_id, episode.split) == ("u", 3, "abc", None)
+    assert [(part.name, part.value, part.applied_step) for part in episode.rewards] == [
+        ("step", 1.0, 2), ("acc", 1.0, None),
+    ]  # fmt: skip
+
+
+def test_rllm_a_step_that_holds_a_whole_conversation_is_all_its_turns(tmp_path: Path) -> None:
+    steps = [{"chat_completions": [USER, CALLING, RESULT, DONE]}]
+    one = EPISODE | {"trajectories": [{"name": "a", "uid": "x", "num_steps": 1, "steps": steps}]}
+    (episode,), _ = read(write_lines(tmp_path / "episode.json", one))
+    assert [len(step.calls) for step in episode.steps] == [1, 0]
+    assert episode.reward is None
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"trajectories": [3]}, {"trajectories": [{"steps": 3}]}, {"trajectories": [{"steps": ["x"], "name": 3}]},
+        {"trajectories": [{"steps": [{"chat_completions": "x"}]}]}, {"metrics": "x"}, {"is_correct": "maybe"},
+        {"training_step": [1]}, {"termination_reason": {}}, {"trajectories": [{"reward": "x", "steps": []}]},
+    ],
+)  # fmt: skip
+def test_rllm_odd_fields_cost_only_themselves(odd: dict[str, Any], tmp_path: Path) -> None:
+    trajectories, problems = read(write_lines(tmp_path / "episodes.jsonl", EPISODE, EPISODE | odd))
+    assert len(trajectories) == 2
+    assert problems and {problem.code for problem in problems} == {"wrong_type"}
+
+
+def test_rllm_real_episodes_agree_with_the_summary_of_their_step(shared: Path) -> None:
+    folder = shared / "samples/written/trainers/rllm/episodes"
+    corpus = trajlab.read(folder)
+    assert corpus.problems.collect().is_empty()
+    right = dict(corpus.trajectories.group_by("train_step").agg(pl.col("correct").sum()).collect().iter_rows())
+    for step in (1, 2, 3):
+        summary = json.loads((folder / f"train_step_{step}_epoch_0/batch_summary.json").read_bytes())
+        assert summary["summary_stats"]["total_correct"] == right[step]

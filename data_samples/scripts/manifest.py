@@ -15,6 +15,7 @@ SCRIPTS = {
     "mini_swe_agent": "mini_swe_agent_writer.py",
     "trl": "trl_writer.py",
     "verifiers": "verifiers_writer.py",
+    "rllm": "rllm_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",

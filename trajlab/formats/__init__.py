@@ -68,6 +68,7 @@ class CompanionFormat(Protocol):
 
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
+    "rllm": "rLLM episodes",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",
@@ -81,7 +82,7 @@ FALLBACK_LOGS: dict[str, str] = {
 
 COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
-    "prime_rl_sidecars": "prime-rl annotations and indexes (named, not joined)",
+    "trainer_sidecars": "files beside trainers' rollouts: summaries, annotations, states (named, not joined)",
     "predictions": "SWE-bench predictions (preds.json)",
 }
 """Files that speak about trajectories of other files."""

@@ -14,6 +14,8 @@ from trajlab.formats._trainer_rows import Row, prompt_task
 from trajlab.records import Message, Problem, Trajectory
 from trajlab.sources.safe_json import clean_text, loads
 
+RESTATED = "restated "
+"""Before the role of an agent's or tool's message that a later context says once more: no turn, no result."""
 _FIELDS = {field.encode_name: field.type for field in msgspec.structs.fields(ChatMessage)}
 
 
@@ -114,6 +116,8 @@ def fill_from_messages(
     """
     conversation = Conversation()
     conversation.fill(list(completion))
+    for said in conversation.messages:
+        said.role = said.role.removeprefix(RESTATED)
     trajectory.messages = prompt_messages(prompt) + conversation.messages
     trajectory.steps = conversation.steps
     if told:

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from trajlab.formats._chat_messages import ChatMessage, Conversation
+from trajlab.formats._chat_messages import ChatMessage
 from trajlab.formats._trainer_rows import Fields, Row, reward_parts, run_settings
-from trajlab.formats._trainer_turns import chat_messages, tool_names
+from trajlab.formats._trainer_turns import RESTATED, chat_messages, fill_from_messages, tool_names
 from trajlab.records import Problem, RewardPart, Step, Trajectory
 from trajlab.sources.safe_json import clean_text, to_bool, to_float
 
@@ -18,7 +18,6 @@ _TRUNCATED = frozenset(
 _ERRORS = {"sandbox_error": "environment_error", "task_error": "environment_error"}
 """Boundaries of the environment; any other ``…_error`` is the infrastructure's."""
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
-_RESTATED = "restated "
 
 
 def verdict(values: dict[str, Any]) -> bool | None:
@@ -73,17 +72,13 @@ def _add_turns(trajectory: Trajectory, trace: Fields, row: Row, problems: list[P
         call_id = message.tool_call_id
         again = message.role == "tool" and call_id is not None and call_id in answered
         if again or (message.role == "assistant" and number not in is_sampled):
-            message = msgspec.structs.replace(message, role=f"{_RESTATED}{message.role}", tool_calls=None)
+            message = msgspec.structs.replace(message, role=f"{RESTATED}{message.role}", tool_calls=None)
         elif message.role != "assistant" and number in is_sampled:
             message = msgspec.structs.replace(message, role="assistant")
         elif message.role == "tool" and call_id is not None:
             answered.add(call_id)
         messages.append(message)
-    conversation = Conversation()
-    conversation.fill(messages)
-    for said in conversation.messages:
-        said.role = said.role.removeprefix(_RESTATED)
-    trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
+    fill_from_messages(trajectory, [], messages, told=False, cut=False)
     root = next((node for node in nodes if node.items("tools")), None)
     offered = trace.items("tools") or (root.items("tools") if root is not None else [])
     trajectory.tools_offered = tool_names(offered) if offered or "tools" in trace else None
