@@ -27,6 +27,8 @@ COMPANION_NAMES = {
     "report.json": "swebench_report",
     "preds.json": "predictions",
     "batch_summary.json": "trainer_sidecars",
+    "_materialized_inputs.jsonl": "trainer_sidecars",
+    "_aggregate_metrics.json": "trainer_sidecars",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
 }
@@ -39,6 +41,9 @@ PROBLEMS = {
     "verl/edge_cases/nan_literal/1.jsonl": {"cleaned": 3},
     "verl/v1_validation/0.jsonl": {"session_outputs": 1},
     "verl/v1_validation/2.jsonl": {"session_outputs": 1},
+    # Training data of NeMo-RL hold no roles.
+    "nemo_rl/exp_001/train_data_step1.jsonl": {"roles_inferred": 1},
+    "nemo_rl/exp_001/train_data_step2.jsonl": {"roles_inferred": 1},
     "trl/weighted_rewards/completions/completions_00001.parquet": {"not_reconciled": 1},
     # The provider failed at the third call: three calls were counted, two turns came back.
     "mini_swe_agent/crashed/datekit__leap-102/datekit__leap-102.traj.json": {"not_reconciled": 1},

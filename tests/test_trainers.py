@@ -216,3 +216,76 @@ def test_rllm_real_episodes_agree_with_the_summary_of_their_step(shared: Path) -
     for step in (1, 2, 3):
         summary = json.loads((folder / f"train_step_{step}_epoch_0/batch_summary.json").read_bytes())
         assert summary["summary_stats"]["total_correct"] == right[step]
+
+
+GYM: dict[str, Any] = {
+    "responses_create_params": {"input": "Sum?", "tools": [{"type": "function", "name": "add"}]},
+    "response": {
+        "id": "r", "model": "m", "status": "completed",
+        "usage": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7},
+        "output": [
+            {"type": "function_call", "name": "add", "arguments": "{}", "call_id": "c", "generation_token_ids": [1, 2]},
+            {"type": "function_call_output", "call_id": "c", "output": "3"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3"}]},
+        ],
+    },
+    "reward": 1.0, "accuracy": True, "exact_score": 0.5, "id": 7, "_ng_task_index": 4, "_ng_rollout_index": 1,
+}  # fmt: skip
+
+
+def test_nemo_gym_reads_usage_only_where_there_was_one_call(tmp_path: Path) -> None:
+    (row,), problems = read(write_lines(tmp_path / "rollouts.jsonl", GYM))
+    assert problems == []
+    assert (len(row.steps), row.prompt_tokens, row.completion_tokens) == (2, None, 2)
+    assert (row.task_id, row.group_id, row.attempt, row.correct, row.outcome) == ("4", "4", 1, True, None)
+    assert [(part.name, part.value) for part in row.rewards] == [("accuracy", 1.0), ("exact_score", 0.5)]
+    alone = GYM | {"response": GYM["response"] | {"output": GYM["response"]["output"][2:]}}
+    (row,), _ = read(write_lines(tmp_path / "single.jsonl", alone))
+    assert (row.prompt_tokens, row.completion_tokens) == (5, 2)
+
+
+def test_nemo_gym_simulation_in_the_request_is_part_of_the_rollout(tmp_path: Path) -> None:
+    output = GYM["response"]["output"]
+    request = {"input": [{"role": "system", "content": "Be kind."}, say("user", "Sum?"), *output[:2]]}
+    said = [say("user", "Sum?"), {"role": "assistant", "tool_calls": [{}]}, say("tool", "3"), say("assistant", "3")]
+    row = GYM | {
+        "responses_create_params": request, "response": GYM["response"] | {"output": output[2:]},
+        "result": {"messages": said, "termination_reason": "user_stop"}, "task": {"id": "t9"},
+    }  # fmt: skip
+    (rollout,), problems = read(write_lines(tmp_path / "rollouts.jsonl", row))
+    assert problems == []
+    assert [len(step.calls) for step in rollout.steps] == [1, 0]
+    assert (rollout.task_id, rollout.termination) == ("t9", "ended")
+    said[1]["tool_calls"] = []
+    _, (problem,) = read(write_lines(tmp_path / "again.jsonl", row))
+    assert problem.code == "not_reconciled"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"response": {"output": "x"}}, {"response": {"output": [3, {"type": "message", "role": 4}]}},
+        {"reward": "much"}, {"agent_ref": "me"}, {"_ng_rollout_index": "one"}, {"metadata": 3},
+        {"responses_create_params": {"input": 3}}, {"responses_create_params": {"tools": 3, "metadata": []}},
+    ],
+)  # fmt: skip
+def test_nemo_gym_odd_fields_cost_only_themselves(odd: dict[str, Any], tmp_path: Path) -> None:
+    trajectories, problems = read(write_lines(tmp_path / "rollouts.jsonl", GYM, GYM | odd))
+    assert len(trajectories) == 2
+    assert problems and {problem.code for problem in problems} == {"wrong_type"}
+
+
+def test_nemo_rl_roles_are_told_by_the_texts(tmp_path: Path) -> None:
+    calling = f"<think>a</think>{CALL_TEXT}{CALL_TEXT}"
+    plain = {"content": [["Sum?", "It is 3.", "Sure?", "Yes."]], "rewards": [1.0], "idx": 0}
+    called = {"content": [["Be kind.", "Sum?", calling, "3", "3", "Done."]], "rewards": [0.5], "idx": 1}
+    (one, two), (problem,) = read(write_lines(tmp_path / "train_data_step7.jsonl", plain, called))
+    assert problem.code == "roles_inferred"
+    assert [step.text for step in one.steps] == ["It is 3.", "Yes."]
+    assert [message.role for message in one.messages] == ["user", "user"]
+    assert ([len(step.calls) for step in two.steps], two.steps[0].calls[1].output) == ([2, 0], "3")
+    assert (one.train_step, one.reward, two.reward, one.split) == (7, 1.0, 0.5, "train")
+    odd = [plain | {"content": [[1, "b"]]}, plain | {"rewards": ["x"]}, plain | {"token_loss_mask": 3}]
+    trajectories, problems = read(write_lines(tmp_path / "train_data_step8.jsonl", plain, *odd))
+    assert len(trajectories) == 4
+    assert [problem.code for problem in problems] == ["roles_inferred", "wrong_type", "wrong_type", "wrong_type"]

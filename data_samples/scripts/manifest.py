@@ -16,6 +16,8 @@ SCRIPTS = {
     "trl": "trl_writer.py",
     "verifiers": "verifiers_writer.py",
     "rllm": "rllm_writer.py",
+    "nemo_gym": "nemo_gym_writer.py",
+    "nemo_rl": "nemo_rl_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",

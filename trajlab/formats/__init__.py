@@ -68,6 +68,8 @@ class CompanionFormat(Protocol):
 
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
+    "nemo_gym": "NeMo-Gym rollouts",
+    "nemo_rl": "NeMo-RL training and validation data",
     "rllm": "rLLM episodes",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",

@@ -16,6 +16,8 @@ from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
 VARIANTS = {
+    "nemo_gym_aggregates": Variant("NeMo-Gym aggregates: metrics by agent, by task, reward profiles", frozenset()),
+    "nemo_gym_inputs": Variant("NeMo-Gym `…_materialized_inputs.jsonl`: requests before their rollouts", frozenset()),
     "prime_rl_annotations": Variant("prime-rl `annotations/<producer>`: facts about traces by `trace_id`", frozenset()),
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
@@ -23,13 +25,21 @@ VARIANTS = {
 }
 
 
+_AGGREGATES = {"agent_ref", "agent_metrics"}
+
+
 def recognise(probe: Probe) -> str | None:
     """By the keys of the first record, and for an index by its name, too."""
     if probe.shape == "lines":
         return _of_lines(probe)
+    if probe.shape == "list":
+        records = [record for record in probe.records if isinstance(record, dict)]
+        return "nemo_gym_aggregates" if records and records[0].keys() >= _AGGREGATES else None
     if probe.shape != "object":
         return None
     keys = probe.keys
+    if keys >= _AGGREGATES:
+        return "nemo_gym_aggregates"
     if keys >= {"log_history", "global_step", "max_steps"}:
         return "trl_state"
     return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None
@@ -39,6 +49,11 @@ def _of_lines(probe: Probe) -> str | None:
     first: dict[str, Any] | None = next((record for record in probe.records if isinstance(record, dict)), None)
     if first is None or "nodes" in first or "traces" in first:
         return None
+    if isinstance(first.get("responses_create_params"), dict):
+        is_input = "response" not in first and "reward" not in first and "_ng_task_index" in first
+        return "nemo_gym_inputs" if is_input and "_ng_failure_class" not in first else None
+    if {"mean/reward", "std/reward"} <= first.keys():
+        return "nemo_gym_aggregates"
     if "offset" in first and ".index.jsonl" in probe.name:
         return "prime_rl_index"
     return "prime_rl_annotations" if "trace_id" in first and ("info" in first or "branches" in first) else None
