@@ -29,6 +29,7 @@ COMPANION_NAMES = {
     "batch_summary.json": "trainer_sidecars",
     "_materialized_inputs.jsonl": "trainer_sidecars",
     "_aggregate_metrics.json": "trainer_sidecars",
+    "aggregated_results.jsonl": "trainer_sidecars",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
 }
@@ -238,9 +239,10 @@ def count_records(path: Path, format_name: str) -> int:
     data = path.read_bytes()
     if format_name == "mini_swe_agent":
         return 1
+    if format_name == "roll":  # a line holds a whole step in columns
+        return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)
     try:
         document = json.loads(data)
     except json.JSONDecodeError:
         return len([line for line in data.split(b"\n") if line.strip()])
     return len(document) if isinstance(document, list) else 1
-

@@ -16,7 +16,7 @@ import zstandard
 
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
-TRAINERS = ("nemo_gym", "nemo_rl", "rllm", "trl", "verifiers")
+TRAINERS = ("areal", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
 """Folders of the trainers' samples, each with a writer of its own."""
 NOT_REPEATED = {"verifiers"}
 """Their writers need packages that the tests do without."""

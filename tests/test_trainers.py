@@ -289,3 +289,102 @@ def test_nemo_rl_roles_are_told_by_the_texts(tmp_path: Path) -> None:
     trajectories, problems = read(write_lines(tmp_path / "train_data_step8.jsonl", plain, *odd))
     assert len(trajectories) == 4
     assert [problem.code for problem in problems] == ["roles_inferred", "wrong_type", "wrong_type", "wrong_type"]
+
+
+SKYRL = {
+    "input_prompt": "<|im_start|>user\nSum?<|im_end|>\n<|im_start|>assistant\n", "output_response": "3<|im_end|>",
+    "score": [0.0, 0.5], "stop_reason": "stop", "env_class": "sums", "env_extras": {"task_id": "t"}, "data_source": "d",
+}  # fmt: skip
+
+
+def test_skyrl_adds_up_the_scores_of_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "global_step_8_evals" / "d.jsonl"
+    odd = [SKYRL | {"score": ["x"]}, SKYRL | {"env_extras": 3}, SKYRL | {"stop_reason": 1}]
+    trajectories, problems = read(write_lines(path, SKYRL, SKYRL | {"score": 2}, *odd))
+    assert [t.reward for t in trajectories] == [0.5, 2.0, None, 0.5, 0.5]
+    assert [len(t.problems) for t in trajectories] == [0, 0, 1, 1, 1]
+    first = trajectories[0]
+    assert (first.train_step, first.split, first.task_id, first.termination) == (None, "eval", "t", "ended")
+    assert ([step.text for step in first.steps], first.agent) == (["3"], "sums")
+    assert {problem.code for problem in problems} == {"wrong_type"}
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.collect()["train_step"].unique().to_list() == [8]
+
+
+AREAL = {
+    "task_id": 4, "sample_idx": 1, "seqlen": 30, "prompt_len": 20, "head_version": -1, "tail_version": 6, "reward": 1.0,
+    "prompt": SKYRL["input_prompt"] + CALL_TEXT, "completion": "<|im_end|>\n<|im_start|>user\n<tool_response>\n3\n"
+    "</tool_response><|im_end|>\n<|im_start|>assistant\n3<|im_end|>",
+}  # fmt: skip
+
+
+def test_areal_takes_the_rollout_from_the_agents_first_turn_on(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "eval-rollout" / "6" / "4.jsonl", AREAL)
+    (rollout,), problems = read(path)
+    assert problems == []
+    assert [[call.output for call in step.calls] for step in rollout.steps] == [["3"], []]
+    assert (rollout.policy_version_first, rollout.policy_version_last, rollout.completion_tokens) == (None, "6", 10)
+    frame = trajlab.read(tmp_path).trajectories.collect()
+    assert frame.select("split", "train_step", "group_id", "attempt").row(0) == ("eval", 6, "6:4", 1)
+
+
+def test_areal_segments_count_what_was_generated(tmp_path: Path) -> None:
+    stretches = (("prompt", 9), ("gen", 4), ("context", 5), ("gen", 3))
+    segments = [{"role": role, "len": n, "text": ""} for role, n in stretches]
+    true = {"prompt": SKYRL["input_prompt"], "completion": CALL_TEXT + str(AREAL["completion"]), "prompt_len": 9}
+    row = AREAL | true | {"segments": segments, "version_rle": [[5, 4], [6, 3]], "original_reward": 0.1}
+    (rollout, other, third), problems = read(
+        write_lines(tmp_path / "4.jsonl", row, row | {"version_rle": [[5, 9]]}, row | {"segments": "x", "seqlen": "y"})
+    )
+    assert (rollout.completion_tokens, rollout.logged_steps, len(rollout.steps)) == (7, 2, 2)
+    assert (rollout.reward, [(part.name, part.value) for part in rollout.rewards]) == (1.0, [("original_reward", 0.1)])
+    assert [problem.code for problem in other.problems] == ["not_reconciled"]
+    assert third.reward == 1.0 and len(problems) == 4
+
+
+def test_roll_columns_become_samples_and_odd_ones_are_left_out(tmp_path: Path) -> None:
+    line = {"global_step": [2, 2], "id": ["a", "b"], "prompt": ["p", "q"], "responses": ["r", "s"]}
+    line |= {"scores": [1.0], "tag": "t"}
+    (first, second), problems = read(write_lines(tmp_path / "rollout_dump_data.step_2.jsonl", line))
+    assert [problem.message.split("`")[1] for problem in problems] == ["scores", "tag"]
+    assert (first.task_id, first.group_id, first.reward, second.steps[0].text) == ("a", "2:a", None, "s")
+    nothing, (problem,) = read(write_lines(tmp_path / "b.jsonl", line | {"responses": []}))
+    assert (nothing, problem.code) == ([], "wrong_type")
+
+
+def test_roll_agentic_text_that_is_no_json_costs_only_itself(tmp_path: Path) -> None:
+    data = {"trajectory_id": "t", "failure_info": {"stop_reason": "MAX_LENGTH"}, "reward_info": {"episode_reward": 0.5}}
+    messages = json.dumps([say("user", "Sum?"), say("assistant", "3")])
+    line = {
+        "global_step": [1, 1], "exp_name": ["e", "e"], "messages": [messages, "[{"], "tools": ["[]", "x"],
+        "trajectory_data": [json.dumps(data), "{"],
+    }  # fmt: skip
+    (first, second), problems = read(write_lines(tmp_path / "rollout_dump_data.step_1.jsonl", line))
+    assert (first.native_id, first.run, first.reward, first.termination) == ("t", "e", 0.5, "truncated_budget")
+    assert (len(first.steps), second.steps, second.run) == (1, [], "e")
+    assert [problem.code for problem in problems] == ["wrong_type"] * 3
+
+
+FIGURES = ("n_steps", "n_calls", "n_executed", "n_invalid", "agent_chars", "reasoning_chars")
+
+
+def figures(path: Path, steps: dict[int, int]) -> dict[int, dict[str, Any]]:
+    """Sums by step; ``steps`` tells which steps are taken, and under which number."""
+    trained = pl.col("split").is_null() | (pl.col("split") != "validation")
+    frame = trajlab.read(path).trajectories.filter(pl.col("train_step").is_in(list(steps)), trained)
+    sums = frame.group_by("train_step").agg(pl.col(FIGURES).sum(), pl.col("reward").mean().round(4)).collect()
+    return {steps[row.pop("train_step")]: row for row in sums.iter_rows(named=True)}
+
+
+def test_one_run_in_six_trainers_words_gives_the_same_figures(shared: Path) -> None:
+    """The same rollouts, written by each trainer's own writer.
+
+    At step 30 a sample of AReaL holds a turn's start that the model itself wrote: nothing tells it from a real one.
+    """
+    folder = shared / "samples/written/trainers"
+    same = {1: 1, 2: 2, 3: 3}
+    expected = figures(folder / "verl/rollout_data_dir_v0", same)
+    assert len(expected) == 3
+    for place in ("verl/rollout_data_dir_v1", "rllm/episodes", "nemo_rl", "roll"):
+        assert figures(folder / place, same) == expected, place
+    assert figures(folder / "areal", {10: 1, 20: 2}) == {step: expected[step] for step in (1, 2)}

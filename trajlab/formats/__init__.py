@@ -67,10 +67,13 @@ class CompanionFormat(Protocol):
 
 
 LOGS: dict[str, str] = {
+    "areal": "AReaL rollouts",
     "mini_swe_agent": "mini-swe-agent trajectories",
     "nemo_gym": "NeMo-Gym rollouts",
     "nemo_rl": "NeMo-RL training and validation data",
     "rllm": "rLLM episodes",
+    "roll": "ROLL rollout dumps",
+    "skyrl": "SkyRL evaluation dumps",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",

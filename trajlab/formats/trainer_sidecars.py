@@ -21,6 +21,7 @@ VARIANTS = {
     "prime_rl_annotations": Variant("prime-rl `annotations/<producer>`: facts about traces by `trace_id`", frozenset()),
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
+    "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
     "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset()),
 }
 
@@ -52,6 +53,8 @@ def _of_lines(probe: Probe) -> str | None:
     if isinstance(first.get("responses_create_params"), dict):
         is_input = "response" not in first and "reward" not in first and "_ng_task_index" in first
         return "nemo_gym_inputs" if is_input and "_ng_failure_class" not in first else None
+    if first and all(name.startswith("eval/") for name in first):
+        return "skyrl_metrics"
     if {"mean/reward", "std/reward"} <= first.keys():
         return "nemo_gym_aggregates"
     if "offset" in first and ".index.jsonl" in probe.name:
