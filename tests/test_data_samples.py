@@ -16,9 +16,9 @@ import zstandard
 
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
-TRAINERS = ("areal", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
+TRAINERS = ("areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
 """Folders of the trainers' samples, each with a writer of its own."""
-NOT_REPEATED = {"verifiers"}
+NOT_REPEATED = {"art", "verifiers"}
 """Their writers need packages that the tests do without."""
 BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}
 

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 import trajlab
 from trajlab.corpus.plan import claim
@@ -388,3 +389,82 @@ def test_one_run_in_six_trainers_words_gives_the_same_figures(shared: Path) -> N
     for place in ("verl/rollout_data_dir_v1", "rllm/episodes", "nemo_rl", "roll"):
         assert figures(folder / place, same) == expected, place
     assert figures(folder / "areal", {10: 1, 20: 2}) == {step: expected[step] for step in (1, 2)}
+
+
+def choice(text: str, reason: str = "stop", **message: object) -> dict[str, Any]:
+    return {"finish_reason": reason, "index": 0, "message": {"role": "assistant", "content": text, **message}}
+
+
+def art_group(*items: dict[str, Any], **fields: object) -> dict[str, Any]:
+    trajectory = {"reward": 1, "metrics": {"correct": True}, "metadata": {}, "messages_and_choices": list(items)}
+    return {"trajectories": [{**trajectory, **fields}]}
+
+
+def test_art_only_choices_are_turns_where_there_are_any(tmp_path: Path) -> None:
+    example = [say("user", "Sum?"), say("assistant", "an example"), say("user", "And?"), choice("3", "length")]
+    plain = [say("user", "Sum?"), say("assistant", "3")]
+    history = {"messages_and_choices": [say("user", "Summed?"), choice("Yes.")]}
+    groups = [art_group(*example), art_group(*plain), art_group(*example, additional_histories=[history])]
+    (one, two, three), problems = read(write_lines(tmp_path / "0007.jsonl", *groups))
+    assert problems == []
+    assert [len(t.steps) for t in (one, two, three)] == [1, 1, 2]
+    assert (one.termination, two.termination, three.stop_reason) == ("truncated_budget", None, "stop")
+    assert (one.train_step, one.correct, one.reward, one.group_id) == (7, True, 1.0, "7:0")
+    assert [message.role for message in one.messages] == ["user", "assistant", "user"]
+
+
+def test_art_yaml_reads_as_the_same_groups_in_json_do(tmp_path: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "add"}}]
+    group = art_group(say("user", "yes"), choice("2025-12-01"), tools=tools)
+    group["trajectories"] *= 2  # PyYAML writes what is shared once, and refers to it
+    (first, second), problems = read(write_text(tmp_path / "0001.yaml", yaml.dump([group])))
+    (other, _), _ = read(write_lines(tmp_path / "0001.jsonl", group))
+    assert problems == []
+    assert first.steps == second.steps == other.steps
+    assert (first.tools_offered, first.messages[0].text) == (["add"], "yes")
+
+
+def write_text(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+START = "- trajectories:\n  - messages_and_choices: "
+BOMB = "[x]\n" + "".join(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [START + "[", START + "!!python/object/apply:os.getcwd []\n", START + BOMB, START + "&a [*a]\n", START + "[" * 5000,
+     START + "[]\n" + " " * 1500 + "- x", START + "\u0000"],
+)  # fmt: skip
+def test_art_hostile_yaml_is_a_problem(text: str, tmp_path: Path) -> None:
+    trajectories, problems = read(write_text(tmp_path / "0001.yaml", text))
+    assert trajectories == []
+    assert [problem.code for problem in problems] == ["unreadable_record"]
+
+
+def test_art_yaml_merges_nothing(tmp_path: Path) -> None:
+    text = "- trajectories:\n  - messages_and_choices: []\n    metadata: &m {task_id: t}\n    metrics: {<<: *m}\n"
+    (trajectory,), _ = read(write_text(tmp_path / "0001.yaml", text))
+    assert (trajectory.task_id, trajectory.rewards) == ("t", [])
+
+
+def test_art_odd_fields_cost_only_themselves(tmp_path: Path) -> None:
+    odd = [
+        art_group(choice("3"), reward="x"), art_group(choice("3"), metrics=3), art_group(choice("3"), metadata=[]),
+        art_group({"finish_reason": "stop", "message": 3}), {"trajectories": [3]}, art_group(tools="x"),
+        {"trajectories": [{"exchanges": {"chat_completions": [3], "responses": [{}]}}]},
+    ]  # fmt: skip
+    trajectories, problems = read(write_lines(tmp_path / "1.jsonl", art_group(choice("3")), *odd))
+    assert len(trajectories) == 7
+    assert {problem.code for problem in problems} == {"wrong_type", "not_read"}
+
+
+def test_art_rows_without_a_readable_trajectory_are_problems_but_for_empty_groups(tmp_path: Path) -> None:
+    texts = [json.dumps(art_group(choice("3"))["trajectories"][0]), None, "{", "[]"]
+    rows = [{"group_index": n, "trajectory_json": text, "group_json": "{}"} for n, text in enumerate(texts)]
+    trajectories, problems = read(write_parquet(tmp_path / "0003.parquet", rows))
+    assert len(trajectories) == 1
+    assert [problem.line for problem in problems] == [3, 4]
+    assert {problem.code for problem in problems} == {"unreadable_record"}

@@ -21,6 +21,7 @@ SCRIPTS = {
     "areal": "areal_writer.py",
     "skyrl": "skyrl_writer.py",
     "roll": "roll_writer.py",
+    "art": "art_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",

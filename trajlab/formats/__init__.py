@@ -68,6 +68,7 @@ class CompanionFormat(Protocol):
 
 LOGS: dict[str, str] = {
     "areal": "AReaL rollouts",
+    "art": "OpenPipe ART trajectories",
     "mini_swe_agent": "mini-swe-agent trajectories",
     "nemo_gym": "NeMo-Gym rollouts",
     "nemo_rl": "NeMo-RL training and validation data",

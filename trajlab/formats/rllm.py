@@ -17,8 +17,9 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_text.turns import without_end_markers
+from trajlab.formats._trainer_contexts import Contexts
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, reward_parts, rows
-from trajlab.formats._trainer_turns import RESTATED, chat_messages, fill_from_messages
+from trajlab.formats._trainer_turns import chat_messages, fill_from_messages
 from trajlab.records import Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -135,11 +136,10 @@ def _add_end(trajectory: Trajectory, reason: str | None) -> None:
 
 def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Problem]) -> None:
     steps = fields.objects("steps")
-    messages: list[dict[str, Any]] = []
-    before: list[Any] = []
+    contexts = Contexts()
     for step in steps:
-        before = _take_step(step, messages, before, whole=len(steps) == 1)
-    fill_from_messages(trajectory, [], chat_messages(messages, row, problems), cut=False)
+        contexts.add(_context(step), whole=len(steps) == 1)
+    fill_from_messages(trajectory, [], chat_messages(contexts.messages, row, problems), cut=False)
     trajectory.agent = fields.text("name")
     trajectory.reward = fields.number("reward")
     trajectory.logged_steps = fields.whole("num_steps")
@@ -157,12 +157,8 @@ def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Probl
             trajectory.completion_tokens = (trajectory.completion_tokens or 0) + made.completion_tokens
 
 
-def _take_step(step: Fields, messages: list[dict[str, Any]], before: list[Any], *, whole: bool) -> list[Any]:
-    """Add what a step says beyond the messages before it; returns the messages known after it.
-
-    Earlier turns in a context are restated, or examples. Only where the one step of a trajectory holds
-    results of tools (``whole``) they are the rollout itself, kept as one step.
-    """
+def _context(step: Fields) -> list[Any]:
+    """A step's messages, its answer last."""
     found = [message for message in step.items("chat_completions") if isinstance(message, dict)]
     answer = _answer_text(step)
     if not found:
@@ -171,16 +167,6 @@ def _take_step(step: Fields, messages: list[dict[str, Any]], before: list[Any], 
             found = [{"role": "user", "content": seen}]
     if (not found or found[-1].get("role") != "assistant") and (answer is not None or not found):
         found = [*found, {"role": "assistant", "content": answer or ""}]
-    continued = _continues(before, found)
-    new = found[len(before) :] if continued else found
-    if whole and any(message.get("role") == "tool" for message in new):
-        messages += new
-        return found
-    last = max((i for i, message in enumerate(new) if message.get("role") == "assistant"), default=len(new))
-    for number, message in enumerate(new):
-        role = message.get("role")
-        restated = number < last and (role == "assistant" or (role == "tool" and not continued))
-        messages.append({**message, "role": f"{RESTATED}{role}", "tool_calls": None} if restated else message)
     return found
 
 
@@ -190,14 +176,3 @@ def _answer_text(step: Fields) -> str | None:
         if isinstance(value, str) and value:
             return without_end_markers(value)
     return None
-
-
-def _continues(before: list[Any], after: list[Any]) -> bool:
-    """Whether the messages before come first, but for what templates drop from the agent's turns."""
-    if not before or len(after) <= len(before):
-        return False
-    return all(
-        old.get("role") == new.get("role")
-        and (old.get("role") == "assistant" or old.get("content") == new.get("content"))
-        for old, new in zip(before, after, strict=False)
-    )
