@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from corpora_in_tests import SAMPLES, contents, sample_files
 
@@ -22,7 +23,17 @@ from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
-COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions"}
+COMPANION_NAMES = {
+    "report.json": "swebench_report",
+    "preds.json": "predictions",
+    "batch_summary.json": "trainer_sidecars",
+    "_materialized_inputs.jsonl": "trainer_sidecars",
+    "_aggregate_metrics.json": "trainer_sidecars",
+    "aggregated_results.jsonl": "trainer_sidecars",
+    "stream.index.jsonl": "trainer_sidecars",
+    "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
+}
+"""How the paths of companions end."""
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"
 PROBLEMS = {
     "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
@@ -31,6 +42,10 @@ PROBLEMS = {
     "verl/edge_cases/nan_literal/1.jsonl": {"cleaned": 3},
     "verl/v1_validation/0.jsonl": {"session_outputs": 1},
     "verl/v1_validation/2.jsonl": {"session_outputs": 1},
+    # Training data of NeMo-RL hold no roles.
+    "nemo_rl/exp_001/train_data_step1.jsonl": {"roles_inferred": 1},
+    "nemo_rl/exp_001/train_data_step2.jsonl": {"roles_inferred": 1},
+    "trl/weighted_rewards/completions/completions_00001.parquet": {"not_reconciled": 1},
     # The provider failed at the third call: three calls were counted, two turns came back.
     "mini_swe_agent/crashed/datekit__leap-102/datekit__leap-102.traj.json": {"not_reconciled": 1},
 }
@@ -47,8 +62,12 @@ FROM_THE_PATH = {"attempt"}
 """What a folder's name may tell where the log does not."""
 
 
+def companion_of(path: str) -> str | None:
+    return next((name for end, name in COMPANION_NAMES.items() if path.endswith(end)), None)
+
+
 def log_files() -> list[str]:
-    return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
+    return [path for path in sample_files() if companion_of(path) is None and path != EMPTY]
 
 
 def only_file(path: str) -> SourceFile:
@@ -66,7 +85,7 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
     folder = path.split("/")[0]
-    expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
+    expected = companion_of(path) or {"hacks": "chat"}.get(folder, folder)
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")
@@ -215,12 +234,15 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
 
 def count_records(path: Path, format_name: str) -> int:
     """Records of a log: lines of a line file; one for a document or a bare list of messages."""
+    if path.suffix == ".parquet":
+        return pq.read_metadata(path).num_rows
     data = path.read_bytes()
     if format_name == "mini_swe_agent":
         return 1
+    if format_name == "roll":  # a line holds a whole step in columns
+        return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)
     try:
         document = json.loads(data)
     except json.JSONDecodeError:
         return len([line for line in data.split(b"\n") if line.strip()])
     return len(document) if isinstance(document, list) else 1
-

@@ -33,7 +33,7 @@ CONDA_NAMES = {
 }
 """Name on conda-forge -> name on PyPI. Spelled out, because conda-forge does not normalise names."""
 
-IMPORT_NAMES = {"scikit-learn": "sklearn"}
+IMPORT_NAMES = {"scikit-learn": "sklearn", "pyyaml": "yaml"}
 INDIRECT = {
     "ipykernel": "the kernel that notebooks run in",
     "pandas": "LazyFrame.collect().to_pandas()",

@@ -13,6 +13,15 @@ SCRIPTS = {
     "mini_swe_agent/bare_messages": "mini_swe_agent_v1_writer.py",
     "mini_swe_agent/version_1": "mini_swe_agent_v1_writer.py",
     "mini_swe_agent": "mini_swe_agent_writer.py",
+    "trl": "trl_writer.py",
+    "verifiers": "verifiers_writer.py",
+    "rllm": "rllm_writer.py",
+    "nemo_gym": "nemo_gym_writer.py",
+    "nemo_rl": "nemo_rl_writer.py",
+    "areal": "areal_writer.py",
+    "skyrl": "skyrl_writer.py",
+    "roll": "roll_writer.py",
+    "art": "art_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
@@ -23,8 +32,9 @@ SCRIPTS = {
 def sample_files(root: Path = ROOT) -> list[Path]:
     """Every file but the scripts and the two documents about the files, in order of their names."""
     own = {root / "README.md", root / "MANIFEST.tsv"}
-    return sorted(path for path in root.rglob("*") if path.is_file() and path not in own
-                  and root / "scripts" not in path.parents)
+    found = (path for path in root.rglob("*") if path.is_file() and path not in own
+             and root / "scripts" not in path.parents)
+    return sorted(found, key=lambda path: path.as_posix())
 
 
 def script_for(name: str) -> str:

@@ -72,7 +72,16 @@ class CompanionFormat(Protocol):
 
 
 LOGS: dict[str, str] = {
+    "areal": "AReaL rollouts",
+    "art": "OpenPipe ART trajectories",
     "mini_swe_agent": "mini-swe-agent trajectories",
+    "nemo_gym": "NeMo-Gym rollouts",
+    "nemo_rl": "NeMo-RL training and validation data",
+    "rllm": "rLLM episodes",
+    "roll": "ROLL rollout dumps",
+    "skyrl": "SkyRL evaluation dumps",
+    "trl": "TRL completions (Parquet)",
+    "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
@@ -84,6 +93,7 @@ FALLBACK_LOGS: dict[str, str] = {
 
 COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
+    "trainer_sidecars": "files beside trainers' rollouts: summaries, annotations, states (named, not joined)",
     "predictions": "SWE-bench predictions (preds.json)",
 }
 """Files that speak about trajectories of other files."""

@@ -1,0 +1,12 @@
+"""Write NeMo-RL data; see nemo_writer.py. Usage: python nemo_rl_writer.py OUT   (needs nothing)"""
+
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from nemo_writer import rl  # noqa: E402
+
+if __name__ == "__main__":
+    rl(Path(sys.argv[1]))

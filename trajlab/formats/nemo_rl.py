@@ -1,0 +1,118 @@
+"""NeMo-RL: ``train_data_step{N}.jsonl`` and ``val_data_step{N}.jsonl``, a line a sample.
+
+Every value but ``idx`` is wrapped in a list of one element: a micro-batch of one. Training lines hold the texts of
+the messages without their roles, and tokens; validation lines hold messages. Where roles are missing they are told by
+the texts: a turn of the agent reasons or calls; what follows calls are their results; a problem row says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from trajlab.formats import Variant
+from trajlab.formats._chat_text import calls_in_text
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, prompt_task, rows
+from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_text
+from trajlab.records import Problem, Trajectory
+from trajlab.sources.files import Bundle
+from trajlab.sources.probe import Probe
+
+_CARRIED = frozenset(
+    {"task_id", "group_id", "train_step", "split", "agent", "reward", "logged_termination", "stop_reason"}
+)
+
+VARIANTS = {
+    "train": Variant(
+        "`train_data_step{N}.jsonl`: texts without roles, token ids, masks", _CARRIED | {"completion_tokens"}
+    ),
+    "validation": Variant("`val_data_step{N}.jsonl`: messages and the reward", _CARRIED),
+}
+
+_STEP_FILE = re.compile(r"(train|val)_data_step(\d{1,12})\.jsonl")
+_MARKS = ("<think>", "</think>", "<tool_call>", "<function=")
+
+
+def recognise(probe: Probe) -> str | None:
+    """By `content` and `rewards`, each in a list of one element."""
+    if probe.shape != "lines":
+        return None
+    for record in probe.records:
+        if not isinstance(record, dict) or not {"content", "rewards", "idx"} <= record.keys():
+            continue
+        content, rewards = record["content"], record["rewards"]
+        if not isinstance(content, list) or not isinstance(rewards, list) or len(rewards) > 1:
+            continue
+        inside = content[0] if content else None
+        if isinstance(inside, list):
+            return "validation" if inside and isinstance(inside[0], dict) else "train"
+    return None
+
+
+def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
+    """One trajectory a line."""
+    found = _STEP_FILE.match(bundle.file.relpath.rpartition("/")[2])
+    step = int(found[2]) if found else None
+    without_roles = 0
+    for row in rows(bundle):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        trajectory = _trajectory(row, step, bundle.variant)
+        without_roles += trajectory.variant == "train" and bool(trajectory.steps)
+        yield trajectory
+    if without_roles:
+        message = f"{without_roles} records hold messages without roles; they are told by the texts"
+        yield Problem("roles_inferred", message)
+
+
+def _trajectory(row: Row, step: int | None, claimed: str) -> Trajectory:
+    problems: list[Problem] = []
+    inside = {name: _only(value) for name, value in row.value.items()}
+    fields = Fields(inside, row, problems)
+    content = fields.items("content")
+    has_roles = isinstance(content[0], dict) if content else claimed == "validation"
+    trajectory = Trajectory("validation" if has_roles else "train", row.ordinal, train_step=step, line=row.line)
+    trajectory.split = trajectory.variant
+    trajectory.agent = fields.inner("agent_ref").text("name") or "nemo_rl"
+    messages = chat_messages(content if has_roles else _with_roles(content), row, problems)
+    first = next((n for n, message in enumerate(messages) if message.role == "assistant"), len(messages))
+    fill_from_messages(trajectory, messages[:first], messages[first:])
+    prompt = prompt_text(trajectory.messages)
+    trajectory.task_id = prompt_task(prompt)
+    if prompt and step is not None:
+        trajectory.group_id = f"{step}:{digest(prompt)}"
+    trajectory.reward = fields.number("rewards")
+    mask = fields.items("token_loss_mask")
+    if mask:
+        trajectory.completion_tokens = sum(1 for trained in mask if trained in (1, True))
+    trajectory.problems += problems
+    add_cleaning(trajectory, row)
+    return trajectory
+
+
+def _only(value: object) -> object:
+    """What stands in a list of one element."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _with_roles(texts: list[Any]) -> list[Any]:
+    """Messages from their texts. The first is the prompt; the agent speaks first where a text is marked as its own."""
+    marked = [isinstance(text, str) and any(mark in text for mark in _MARKS) for text in texts]
+    first = next((n for n in range(1, len(texts)) if marked[n]), min(1, len(texts)))
+    messages: list[Any] = []
+    waiting, agents_turn = 0, True
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            messages.append(text)
+        elif number < first:
+            messages.append({"role": "user", "content": text})
+        elif marked[number] or agents_turn:
+            messages.append({"role": "assistant", "content": text})
+            waiting, agents_turn = len(calls_in_text(text)[2]), False
+        else:
+            messages.append({"role": "tool" if waiting else "user", "content": text})
+            waiting -= waiting > 0
+            agents_turn = waiting == 0
+    return messages

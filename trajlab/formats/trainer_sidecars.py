@@ -1,0 +1,68 @@
+"""Files that trainers write beside their rollouts. Known for what they are; none holds a verdict to join.
+
+What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), rLLM's
+summaries of a step and TRL's state (metrics by step) are facts for the tables to come; until then they are named,
+so that nobody takes them for logs that could not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trajlab.formats import Outcome, Variant
+from trajlab.records import Problem
+from trajlab.sources.files import Bundle
+from trajlab.sources.probe import Probe
+
+VARIANTS = {
+    "nemo_gym_aggregates": Variant("NeMo-Gym aggregates: metrics by agent, by task, reward profiles", frozenset()),
+    "nemo_gym_inputs": Variant("NeMo-Gym `…_materialized_inputs.jsonl`: requests before their rollouts", frozenset()),
+    "prime_rl_annotations": Variant("prime-rl `annotations/<producer>`: facts about traces by `trace_id`", frozenset()),
+    "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
+    "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
+    "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
+    "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset()),
+}
+
+
+_AGGREGATES = {"agent_ref", "agent_metrics"}
+
+
+def recognise(probe: Probe) -> str | None:
+    """By the keys of the first record, and for an index by its name, too."""
+    if probe.shape == "lines":
+        return _of_lines(probe)
+    if probe.shape == "list":
+        records = [record for record in probe.records if isinstance(record, dict)]
+        return "nemo_gym_aggregates" if records and records[0].keys() >= _AGGREGATES else None
+    if probe.shape != "object":
+        return None
+    keys = probe.keys
+    if keys >= _AGGREGATES:
+        return "nemo_gym_aggregates"
+    if keys >= {"log_history", "global_step", "max_steps"}:
+        return "trl_state"
+    return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None
+
+
+def _of_lines(probe: Probe) -> str | None:
+    first: dict[str, Any] | None = next((record for record in probe.records if isinstance(record, dict)), None)
+    if first is None or "nodes" in first or "traces" in first:
+        return None
+    if isinstance(first.get("responses_create_params"), dict):
+        is_input = "response" not in first and "reward" not in first and "_ng_task_index" in first
+        return "nemo_gym_inputs" if is_input and "_ng_failure_class" not in first else None
+    if first and all(name.startswith("eval/") for name in first):
+        return "skyrl_metrics"
+    if {"mean/reward", "std/reward"} <= first.keys():
+        return "nemo_gym_aggregates"
+    if "offset" in first and ".index.jsonl" in probe.name:
+        return "prime_rl_index"
+    return "prime_rl_annotations" if "trace_id" in first and ("info" in first or "branches" in first) else None
+
+
+def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
+    """No verdict stands in them."""
+    del bundle
+    yield from ()
