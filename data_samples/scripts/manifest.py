@@ -16,6 +16,7 @@ SCRIPTS = {
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
+    "swe_agent": "swe_agent_writer.py",
     "gold": "",
 }
 

@@ -103,6 +103,17 @@ def classify_mini(exit_status: str | None, *, started: bool) -> str | None:
     return MINI_SWE_AGENT.get(exit_status, "infrastructure_error")
 
 
+def classify_swe_agent(exit_status: str | None) -> str | None:
+    """Class of a SWE-agent exit status; ``submitted (X)`` is classed by X, null stays null."""
+    if exit_status is None:
+        return None
+    status = exit_status.strip()
+    if status.startswith(("submitted (", "skipped (")) and status.endswith(")"):
+        status = status.partition("(")[2][:-1].strip()
+        status = "skipped" if exit_status.strip().startswith("skipped") else status
+    return SWE_AGENT.get(status, "unknown") if status else "incomplete"
+
+
 def classify_generic(stop_reason: str | None) -> str | None:
     """Class of a stop reason whose scaffold is not named; an unknown word is ``unknown``."""
     if stop_reason is None:

@@ -68,6 +68,7 @@ class CompanionFormat(Protocol):
 
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
+    "swe_agent": "SWE-agent trajectories",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
