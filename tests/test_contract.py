@@ -15,7 +15,7 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 
 import trajlab
 from trajlab import Corpus
-from trajlab.corpus.plan import claim
+from trajlab.corpus.plan import Claim, claim
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
@@ -51,6 +51,19 @@ def log_files() -> list[str]:
     return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
 
 
+def logs() -> list[str]:
+    """What is read on its own: a file, or the folder of files that are one conversation."""
+    return sorted({(group(path) or path) for path in log_files()})
+
+
+def group(path: str) -> str:
+    name = path.split("/")[0]
+    if not hasattr(log_format({"hacks": "chat"}.get(name, name)), "group"):
+        return ""
+    claimed = claim(next(file for file in discover([SAMPLES]).files if file.relpath == path), None)
+    return claimed.group
+
+
 def only_file(path: str) -> SourceFile:
     return discover([SAMPLES / path]).files[0]
 
@@ -72,7 +85,7 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")
 
 
-@pytest.mark.parametrize("path", log_files())
+@pytest.mark.parametrize("path", logs())
 def test_a_log_is_read_the_same_twice_and_its_tables_agree(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +205,7 @@ CONVERSATIONS_BY_LINE = {
     for name in ("session_branch", "session_simple", "session_toolcall", "stage0/agents/droid/stream_json_small")
 }
 """Files with one message a line: one conversation each."""
-RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "wrong_type")
+RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "no_events", "wrong_type")
 
 
 @pytest.mark.parametrize("folder", ["written", "public"])
@@ -205,19 +218,23 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
     lost_by_source = Counter(lost["source"].to_list())
     assert logs.height >= {"written": 20, "public": 6}[folder]
     assert "" not in lost["message"].to_list()
+    claims = {file.relpath: claim(file, None) for file in discover([shared / "samples" / folder]).files}
+    read: Counter[str] = Counter()
     for row in logs.iter_rows(named=True):
-        records = count_records(shared / "samples" / folder / row["source"], row["format"])
-        if row["source"] in CONVERSATIONS_BY_LINE:
-            assert row["trajectories"] == 1
-        else:
-            assert row["trajectories"] + lost_by_source[row["source"]] == records, row["source"]
+        place = claims[row["source"]].group or row["source"]
+        read[place] += row["trajectories"] + lost_by_source[row["source"]]
+    for row in logs.iter_rows(named=True):
+        claimed = claims[row["source"]]
+        assert read[claimed.group or row["source"]] == count_records(claimed), row["source"]
 
 
-def count_records(path: Path, format_name: str) -> int:
-    """Records of a log: lines of a line file; one for a document or a bare list of messages."""
-    data = path.read_bytes()
-    if format_name == "mini_swe_agent":
+def count_records(claimed: Claim) -> int:
+    """Records of a log: one for a conversation (folder, document or file of lines); else its lines or elements."""
+    variant = log_format(claimed.format or "").VARIANTS[claimed.variant or ""]
+    one = claimed.format == "mini_swe_agent" or claimed.file.relpath in CONVERSATIONS_BY_LINE
+    if claimed.group or variant.whole or one:
         return 1
+    data = Path(claimed.file.path).read_bytes()
     try:
         document = json.loads(data)
     except json.JSONDecodeError:

@@ -17,6 +17,8 @@ SCRIPTS = {
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
     "swe_agent": "swe_agent_writer.py",
+    "openhands_sdk": "openhands_sdk_writer.py",
+    "openhands": "openhands_writer.py",
     "gold": "",
 }
 

@@ -54,6 +54,54 @@ SWE_AGENT = {
 }
 """SWE-agent ``exit_status``; ``submitted (X)`` is classed by X."""
 
+OPENHANDS = (
+    ("maximum iteration", "truncated_budget"),
+    ("maximum budget", "truncated_budget"),
+    ("LLMContextWindowExceedError", "truncated_budget"),
+    ("ERROR_LLM_OUT_OF_CREDITS", "infrastructure_error"),
+    ("AgentStuckInLoopError", "task_failure"),
+    ("stuck in a loop", "task_failure"),
+    ("AgentRuntime", "environment_error"),
+    ("ERROR_RUNTIME_DISCONNECTED", "environment_error"),
+    ("ERROR_MEMORY", "environment_error"),
+    ("Timeout after", "timeout"),
+    ("STATUS$ERROR_LLM", "infrastructure_error"),
+    ("RateLimit", "infrastructure_error"),
+    ("Maximum retries", "infrastructure_error"),
+)
+"""OpenHands V0: what an error's text holds; the first that is met counts."""
+
+OPENHANDS_STATES = {
+    "finished": ENDED,
+    "rejected": "task_failure",
+    "error": "infrastructure_error",
+    "stopped": "incomplete",
+    "paused": "incomplete",
+    "running": "incomplete",
+    "loading": "incomplete",
+    "init": "incomplete",
+    "awaiting_user_input": "incomplete",
+    "awaiting_user_confirmation": "incomplete",
+    "user_rejected": "incomplete",
+    "rate_limited": "infrastructure_error",
+}
+"""OpenHands V0: the agent's last state."""
+
+OPENHANDS_SDK = {
+    "finished": ENDED,
+    "stuck": "task_failure",
+    "idle": "incomplete",
+    "running": "incomplete",
+    "paused": "incomplete",
+    "waiting_for_confirmation": "incomplete",
+    "deleting": "incomplete",
+    "error": "infrastructure_error",
+    "MaxIterationsReached": "truncated_budget",
+    "MaxBudgetReached": "truncated_budget",
+    "LLMContextWindowExceedError": "truncated_budget",
+}
+"""OpenHands V1: ``execution_status``, or the code of the conversation's error; another code is infrastructure."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,
@@ -112,6 +160,20 @@ def classify_swe_agent(exit_status: str | None) -> str | None:
         status = status.partition("(")[2][:-1].strip()
         status = "skipped" if exit_status.strip().startswith("skipped") else status
     return SWE_AGENT.get(status, "unknown") if status else "incomplete"
+
+
+def classify_openhands(error: str | None, state: str | None) -> str | None:
+    """Class of an OpenHands V0 end: by its error, else by the agent's last state; null where neither is recorded."""
+    if error:
+        return next((kind for piece, kind in OPENHANDS if piece in error[:4000]), "infrastructure_error")
+    return None if state is None else OPENHANDS_STATES.get(state, "unknown")
+
+
+def classify_openhands_sdk(code: str | None, status: str | None) -> str | None:
+    """Class of an OpenHands V1 end: by its error's code, else by its status; null where neither is recorded."""
+    if code is not None:
+        return OPENHANDS_SDK.get(code, "infrastructure_error")
+    return None if status is None else OPENHANDS_SDK.get(status, "unknown")
 
 
 def classify_generic(stop_reason: str | None) -> str | None:

@@ -7,6 +7,10 @@ A format is a module with
 - ``read(bundle)``: yields :class:`~trajlab.records.Trajectory` and :class:`~trajlab.records.Problem`,
   one at a time; a pure function of the bundle's bytes.
 
+Where several files are one conversation, the module has ``group(relpath, variant)``, too: the path of the folder or the
+first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
+is comes first.
+
 A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``.
 """
 
@@ -31,6 +35,8 @@ class Variant(msgspec.Struct, frozen=True):
     doc: str
     carries: frozenset[str]
     """Columns of ``trajectories`` (beyond identity) that the layout can fill."""
+    whole: bool = False
+    """A file is one conversation: however large, it is not cut into slices."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -69,6 +75,8 @@ class CompanionFormat(Protocol):
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
     "swe_agent": "SWE-agent trajectories",
+    "openhands": "OpenHands V0 events and benchmark output",
+    "openhands_sdk": "OpenHands V1 conversations and benchmark output",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""

@@ -18,6 +18,7 @@ from trajlab.sources.streams import Line
 Records = Iterator[Trajectory | Problem]
 
 _LARGEST = 2**63 - 1
+_SECRETS = ("api_key", "apikey", "secret", "password", "credential", "access_key", "auth_token", "access_token")
 _MILLISECONDS_FROM = 1e11
 """A larger number of seconds lies beyond the year 5000: it counts milliseconds."""
 
@@ -130,10 +131,10 @@ def joined(texts: Iterable[str | None]) -> str | None:
 
 
 def settings(value: Any, prefix: str = "") -> Iterator[RunSetting]:
-    """Scalar settings by dotted name; prompt templates, which are long, and lists are left out."""
+    """Scalar settings by dotted name; prompt templates (long), lists and whatever names a secret are left out."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if not str(name).endswith("_template"):
+            if not str(name).endswith("_template") and not any(piece in str(name).lower() for piece in _SECRETS):
                 yield from settings(inner, f"{prefix}.{name}" if prefix else str(name))
     elif not isinstance(value, list):
         yield RunSetting(prefix, dumped(value))
