@@ -97,20 +97,20 @@ def test_a_conversation_is_read_again_when_one_of_its_files_changes_and_its_neig
         path.unlink()
     first = trajlab.ingest(logs, out=out)
     assert sorted(first.trajectories.select("n_steps").collect()["n_steps"]) == [2, 4]
-    before = dict(first.trajectories.select("task_id", "trajectory_id").collect().iter_rows())
+    before = dict(first.trajectories.select("native_id", "trajectory_id").collect().iter_rows())
     for path, data in late:
         path.write_bytes(data)
     counting = Counting()
     second = trajlab.ingest(logs, out=out, engine=counting)
     assert counting.read
-    after = second.trajectories.sort("task_id").collect()
-    assert dict(after.select("task_id", "trajectory_id").iter_rows()) == before, "the id is the folder's"
-    assert dict(after.select("task_id", "n_steps").iter_rows()) == {grown.name: 6, other.name: 4}
+    after = second.trajectories.sort("native_id").collect()
+    assert dict(after.select("native_id", "trajectory_id").iter_rows()) == before, "the id is the folder's"
+    assert dict(after.select("native_id", "n_steps").iter_rows()) == {grown.name: 6, other.name: 4}
     counting = Counting()
     trajlab.ingest(logs, out=out, engine=counting)
     assert counting.read == []
     trajlab.ingest(logs, out=tmp_path / "fresh")
-    fresh = trajlab.open_corpus(tmp_path / "fresh").trajectories.sort("task_id").collect()
+    fresh = trajlab.open_corpus(tmp_path / "fresh").trajectories.sort("native_id").collect()
     assert fresh.drop("root").equals(after.drop("root"))
 
 

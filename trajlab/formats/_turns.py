@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import xxhash
+
 from trajlab.formats._values import json_text, text, total, word
 from trajlab.records import Message, Step, ToolCall, Trajectory
 
@@ -82,6 +84,13 @@ class Turns:
         for call in self._waiting.values():
             call.executed = ran if any(call is other for other in last) else False
         self._waiting.clear()
+
+
+def task_of_prompt(trajectory: Trajectory) -> None:
+    """Equal prompts are one task, where the log names none."""
+    prompt = "\0".join(m.text for m in trajectory.messages if m.role == "user" and m.after_step is None)
+    if trajectory.task_id is None and prompt:
+        trajectory.task_id = f"prompt:{xxhash.xxh3_64_hexdigest(prompt.encode('utf-8', 'replace'))}"
 
 
 def sum_tokens(trajectory: Trajectory) -> None:

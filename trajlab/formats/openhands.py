@@ -12,6 +12,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._openhands_events import fill
+from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import (
     Records,
     count,
@@ -44,7 +45,7 @@ _ROWS = (_EVENTS - {"tools_offered"}) | {
 }  # fmt: skip
 
 VARIANTS = {
-    "folder": Variant("`sessions/<id>/events/<n>.json`, one event a file", _EVENTS),
+    "folder": Variant("`sessions/<id>/events/<n>.json`, one event a file", _EVENTS | {"native_id"}),
     "list": Variant("one JSON list of events (`save_trajectory_path`)", _EVENTS, whole=True),
     "output": Variant("`output.jsonl` of benchmarks: `instance_id`, `test_result`, `history` of events",
                       _ROWS | {"tools_offered"}),
@@ -134,13 +135,14 @@ def _list(bundle: Bundle, problems: list[Problem]) -> Iterator[Trajectory]:
     value = load(bundle, problems)
     if not isinstance(value, list):
         raise ValueError(f"found {type(value).__name__}")
-    yield _conversation(mappings(value), bundle, PurePosixPath(bundle.file.relpath).name.split(".")[0])
+    yield _conversation(mappings(value), bundle, None)
 
 
-def _conversation(events: list[dict[str, Any]], bundle: Bundle, task: str) -> Trajectory:
-    trajectory = Trajectory(bundle.variant, "0", task_id=task, agent="OpenHands")
+def _conversation(events: list[dict[str, Any]], bundle: Bundle, session: str | None) -> Trajectory:
+    trajectory = Trajectory(bundle.variant, "0", native_id=session, agent="OpenHands")
     end = fill(trajectory, events)
     end.settle(trajectory, None, running=True)
+    task_of_prompt(trajectory)
     return trajectory
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._openhands_sdk_events import fill
+from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import (
     Records,
     count,
@@ -88,16 +89,13 @@ def read(bundle: Bundle) -> Records:
         yield from _folder(bundle, problems)
     elif bundle.variant == "lines":
         events = [event for _, event in json_lines(bundle, problems) if isinstance(event, dict)]
-        trajectory = _trajectory(bundle, _stem(bundle))
+        trajectory = _trajectory(bundle, None)
         fill(trajectory, events, {})
+        task_of_prompt(trajectory)
         yield trajectory
     else:
         yield from _rows(bundle, problems)
     yield from problems
-
-
-def _stem(bundle: Bundle) -> str:
-    return PurePosixPath(bundle.file.relpath).name.split(".")[0]
 
 
 def _trajectory(bundle: Bundle, task: str | None) -> Trajectory:
@@ -126,12 +124,13 @@ def _folder(bundle: Bundle, problems: list[Problem]) -> Iterator[Trajectory]:
     path = PurePosixPath(bundle.file.path)
     folder = path.parent if path.name == "base_state.json" else path.parent.parent
     agent = mapping(state.get("agent"))
-    trajectory = _trajectory(bundle, folder.name)
-    trajectory.native_id = word(state.get("id"))
+    trajectory = _trajectory(bundle, None)
+    trajectory.native_id = folder.name  # the id, which the state that may come later holds, too
     trajectory.model = word(mapping(agent.get("llm")).get("model"))
     trajectory.steps_allowed = count(state.get("max_iterations"))
     trajectory.settings = list(settings(agent))
     fill(trajectory, events, state)
+    task_of_prompt(trajectory)
     yield trajectory
 
 
