@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,10 @@ from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
 COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions"}
+HARNESS_FILES = re.compile(
+    r"harbor/demo/(?:config|result)\.json|harbor/demo/[^/]+/(?:config|verifier/reward)\.json"
+    r"|terminal_bench/[^/]+/(?:run_metadata|results)\.json"
+)
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"
 PROBLEMS = {
     "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
@@ -47,39 +53,54 @@ FROM_THE_PATH = {"attempt"}
 """What a folder's name may tell where the log does not."""
 
 
+def expected_format(path: str) -> str:
+    if HARNESS_FILES.fullmatch(path):
+        return "harness_files"
+    folder = path.split("/")[0]
+    return COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
+
+
 def log_files() -> list[str]:
-    return [path for path in sample_files() if Path(path).name not in COMPANION_NAMES and path != EMPTY]
+    return [path for path in sample_files() if expected_format(path) not in COMPANIONS and path != EMPTY]
 
 
 def logs() -> list[str]:
     """What is read on its own: a file, or the folder of files that are one conversation."""
-    return sorted({(group(path) or path) for path in log_files()})
+    whole = {path: group(path) or path for path in log_files()}
+    members = Counter(whole.values())
+    places = {str(Path(place).parent) if members[place] > 1 and (SAMPLES / place).is_file() else place
+              for place in whole.values()}  # fmt: skip
+    return sorted(place for place in places if Path(place).parent.as_posix() not in places)
 
 
 def group(path: str) -> str:
     name = path.split("/")[0]
     if not hasattr(log_format({"hacks": "chat"}.get(name, name)), "group"):
         return ""
-    claimed = claim(next(file for file in discover([SAMPLES]).files if file.relpath == path), None)
-    return claimed.group
+    return claim(file_below_samples(path), None).group
 
 
-def only_file(path: str) -> SourceFile:
-    return discover([SAMPLES / path]).files[0]
+@cache
+def files_below_samples() -> dict[str, SourceFile]:
+    return {file.relpath: file for file in discover([SAMPLES]).files}
+
+
+def file_below_samples(path: str) -> SourceFile:
+    return files_below_samples()[path]
 
 
 @pytest.mark.parametrize("path", sample_files())
 def test_exactly_one_reader_claims_a_sample(path: str) -> None:
-    probe = Probe(only_file(path))
+    probe = Probe(file_below_samples(path))
     strict = [name for name in LOGS if log_format(name).recognise(probe)]
+    strict = [name for name in strict if hasattr(log_format(name), "HOLDS_LOGS")] or strict
     strict += [name for name in COMPANIONS if companion_format(name).recognise(probe)]
     fallback = [name for name in FALLBACK_LOGS if log_format(name).recognise(probe)]
-    claimed = claim(only_file(path), None)
+    claimed = claim(file_below_samples(path), None)
     if path == EMPTY:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
-    folder = path.split("/")[0]
-    expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
+    expected = expected_format(path)
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")

@@ -91,7 +91,7 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
         assert not re.search(rb"/home/|/root/|/opt/|/tmp/mini-", content), path
 
 
-@pytest.mark.parametrize("name", ["verl", "chat", "hacks", "swe_agent", "openhands"])
+@pytest.mark.parametrize("name", ["verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench"])
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
     written, kept = contents(tmp_path / name), contents(ROOT / name)

@@ -102,6 +102,58 @@ OPENHANDS_SDK = {
 }
 """OpenHands V1: ``execution_status``, or the code of the conversation's error; another code is infrastructure."""
 
+HARBOR = {
+    **dict.fromkeys(
+        ("EnvironmentStartTimeoutError", "SandboxBuildFailedError", "HealthcheckError", "SandboxLikelyOutOfMemoryError",
+         "MemoryLimitExceededError", "SSHAccessError", "GKEExecStreamClosedError", "GKEPodNotFoundError",
+         "RuntimeRequestError"), "environment_error"),
+    **dict.fromkeys(
+        ("AgentSetupTimeoutError", "AddTestsDirError", "DownloadVerifierDirError", "ApiError", "ApiRateLimitError",
+         "ApiInternalServerError", "ApiOverloadedError", "ApiConnectionClosedError", "ApiResponseStalledError",
+         "ApiConnectionError", "ApiUsageLimitError", "UnknownApiError", "NetworkConnectionError", "RateLimitError",
+         "InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIError", "Timeout",
+         "UnsupportedModelParametersError", "BadRequestError", "UnprocessableEntityError", "UnsupportedParamsError",
+         "APIResponseValidationError", "AgentAuthenticationError", "ModelNotFoundError",
+         "ApiProviderResourceNotFoundError", "AuthenticationError", "PermissionDeniedError", "NotFoundError",
+         "ServiceOperationsUnsupportedError", "VercelScopeError", "DspyImportError", "MissingExtraError",
+         "RegradeError"), "infrastructure_error"),
+    "CancelledError": "incomplete",
+    **dict.fromkeys(
+        ("VerifierTimeoutError", "RewardFileNotFoundError", "RewardFileEmptyError", "VerifierOutputParseError"),
+        "verifier_error"),
+    "AgentTimeoutError": "timeout",
+    **dict.fromkeys(
+        ("ContextWindowExceededError", "ContextLengthExceededError", "OutputTokenExceededError",
+         "OutputLengthExceededError", "BudgetExceededError"), "truncated_budget"),
+    **dict.fromkeys(
+        ("NonZeroAgentExitCodeError", "AgentSafetyRefusalError", "ContentPolicyViolationError"), "task_failure"),
+}  # fmt: skip
+"""Harbor: class by the exception's type; of any other the reward counts, as upstream."""
+
+HARBOR_VALID = frozenset(
+    {
+        "NonZeroAgentExitCodeError", "AgentTimeoutError", "ContextWindowExceededError", "OutputTokenExceededError",
+        "ContextLengthExceededError", "OutputLengthExceededError", "AgentSafetyRefusalError",
+        "ContentPolicyViolationError",
+    }
+)  # fmt: skip
+"""Harbor: exceptions after which a reward is valid nevertheless (``models/trial/error_policy.py``)."""
+
+TERMINAL_BENCH = {
+    "unset": ENDED,
+    "none": ENDED,
+    "test_timeout": "verifier_error",
+    "parse_error": "verifier_error",
+    "agent_timeout": "timeout",
+    "context_length_exceeded": "truncated_budget",
+    "output_length_exceeded": "truncated_budget",
+    "fatal_llm_parse_error": "invalid_action",
+    "agent_installation_failed": "environment_error",
+    "unknown_agent_error": "infrastructure_error",
+    "unknown": "infrastructure_error",
+}
+"""terminal-bench 1 ``failure_mode``."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,
@@ -174,6 +226,13 @@ def classify_openhands_sdk(code: str | None, status: str | None) -> str | None:
     if code is not None:
         return OPENHANDS_SDK.get(code, "infrastructure_error")
     return None if status is None else OPENHANDS_SDK.get(status, "unknown")
+
+
+def classify_harbor(exception: str | None, *, finished: bool) -> str | None:
+    """Class of a Harbor trial: by its exception; without one, or with an unknown one, its reward decides."""
+    if exception is not None:
+        return HARBOR.get(exception, ENDED)
+    return ENDED if finished else "incomplete"
 
 
 def classify_generic(stop_reason: str | None) -> str | None:

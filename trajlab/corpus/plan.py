@@ -73,6 +73,7 @@ def claim(file: SourceFile, run: str | None) -> Claim:
     try:
         probe = Probe(file)
         claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
+        claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
         claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
         claims = claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
     except OSError as error:
@@ -130,13 +131,13 @@ def run_of(file: SourceFile, group: str = "") -> str:
 
 
 def gathered(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Claims whose files are read together, in path order; a file that is named as the group is comes first."""
+    """Claims whose files are read together: the one that is named as the group, then by depth and path."""
     groups: dict[tuple[str, ...], list[Claim]] = {}
     for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
         whole = ("group", item.group) if item.group else ("file", item.file.relpath)
         groups.setdefault((item.format or "", item.file.root, *whole), []).append(item)
     for members in groups.values():
-        members.sort(key=lambda c: c.file.relpath != c.group)
+        members.sort(key=lambda c: (c.file.relpath != c.group, c.file.relpath.count("/")))
     return list(groups.values())
 
 

@@ -9,7 +9,7 @@ A format is a module with
 
 Where several files are one conversation, the module has ``group(relpath, variant)``, too: the path of the folder or the
 first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
-is comes first.
+is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other formats: what it claims is its own.
 
 A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``.
 """
@@ -77,6 +77,9 @@ LOGS: dict[str, str] = {
     "swe_agent": "SWE-agent trajectories",
     "openhands": "OpenHands V0 events and benchmark output",
     "openhands_sdk": "OpenHands V1 conversations and benchmark output",
+    "atif": "ATIF documents (Agent Trajectory Interchange Format)",
+    "harbor": "Harbor trials",
+    "terminal_bench": "terminal-bench 1 trials",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
@@ -89,6 +92,7 @@ FALLBACK_LOGS: dict[str, str] = {
 COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
     "predictions": "SWE-bench predictions (preds.json)",
+    "harness_files": "settings, locks and totals of harnesses",
 }
 """Files that speak about trajectories of other files."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import xxhash
 
 from trajlab.formats._values import json_text, text, total, word
 from trajlab.records import Message, Step, ToolCall, Trajectory
+
+_EXIT_CODE = re.compile(r"exit(?:ed with)? code:? (-?\d{1,5})\b", re.IGNORECASE)
 
 
 def tool_call(tool: Any, arguments: Any, call_id: Any = None) -> ToolCall:
@@ -18,6 +21,12 @@ def tool_call(tool: Any, arguments: Any, call_id: Any = None) -> ToolCall:
     if arguments is None or arguments == "":
         return ToolCall(word(tool), call_id=word(call_id))
     return ToolCall(word(tool), text(arguments), call_id=word(call_id), invalid="unparsable")
+
+
+def exit_code_in(output: str) -> int | None:
+    """The exit code that some scaffolds write at the end of what came back."""
+    found = _EXIT_CODE.search(output[-300:])
+    return int(found[1]) if found else None
 
 
 class Turns:
