@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 
 import trajlab
 from trajlab import Corpus
-from trajlab.corpus.plan import claim
+from trajlab.corpus.plan import Claim, claim
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
@@ -34,6 +36,10 @@ COMPANION_NAMES = {
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
 }
 """How the paths of companions end."""
+HARNESS_FILES = re.compile(
+    r"harbor/demo/(?:config|result)\.json|harbor/demo/[^/]+/(?:config|verifier/reward)\.json"
+    r"|terminal_bench/[^/]+/(?:run_metadata|results)\.json"
+)
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"
 PROBLEMS = {
     "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
@@ -63,35 +69,63 @@ FROM_THE_PATH = {"attempt"}
 
 
 def companion_of(path: str) -> str | None:
+    if HARNESS_FILES.fullmatch(path):
+        return "harness_files"
     return next((name for end, name in COMPANION_NAMES.items() if path.endswith(end)), None)
+
+
+def expected_format(path: str) -> str:
+    folder = path.split("/")[0]
+    return companion_of(path) or {"hacks": "chat"}.get(folder, folder)
 
 
 def log_files() -> list[str]:
     return [path for path in sample_files() if companion_of(path) is None and path != EMPTY]
 
 
-def only_file(path: str) -> SourceFile:
-    return discover([SAMPLES / path]).files[0]
+def logs() -> list[str]:
+    """What is read on its own: a file, or the folder of files that are one conversation."""
+    whole = {path: group(path) or path for path in log_files()}
+    members = Counter(whole.values())
+    places = {str(Path(place).parent) if members[place] > 1 and (SAMPLES / place).is_file() else place
+              for place in whole.values()}  # fmt: skip
+    return sorted(place for place in places if Path(place).parent.as_posix() not in places)
+
+
+def group(path: str) -> str:
+    name = path.split("/")[0]
+    if not hasattr(log_format({"hacks": "chat"}.get(name, name)), "group"):
+        return ""
+    return claim(file_below_samples(path), None).group
+
+
+@cache
+def files_below_samples() -> dict[str, SourceFile]:
+    return {file.relpath: file for file in discover([SAMPLES]).files}
+
+
+def file_below_samples(path: str) -> SourceFile:
+    return files_below_samples()[path]
 
 
 @pytest.mark.parametrize("path", sample_files())
 def test_exactly_one_reader_claims_a_sample(path: str) -> None:
-    probe = Probe(only_file(path))
+    probe = Probe(file_below_samples(path))
     strict = [name for name in LOGS if log_format(name).recognise(probe)]
+    strict = [name for name in strict if hasattr(log_format(name), "HOLDS_LOGS")] or strict
     strict += [name for name in COMPANIONS if companion_format(name).recognise(probe)]
     fallback = [name for name in FALLBACK_LOGS if log_format(name).recognise(probe)]
-    claimed = claim(only_file(path), None)
+    claimed = claim(file_below_samples(path), None)
     if path == EMPTY:
         assert (strict, fallback, claimed.role) == ([], [], "unclaimed")
         return
-    folder = path.split("/")[0]
-    expected = companion_of(path) or {"hacks": "chat"}.get(folder, folder)
+    expected = expected_format(path)
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
     assert claimed.role == ("companion" if expected in COMPANIONS else "log")
 
 
-@pytest.mark.parametrize("path", log_files())
+@pytest.mark.parametrize("path", logs())
 def test_a_log_is_read_the_same_twice_and_its_tables_agree(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +245,7 @@ CONVERSATIONS_BY_LINE = {
     for name in ("session_branch", "session_simple", "session_toolcall", "stage0/agents/droid/stream_json_small")
 }
 """Files with one message a line: one conversation each."""
-RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "wrong_type")
+RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "no_events", "wrong_type")
 
 
 @pytest.mark.parametrize("folder", ["written", "public"])
@@ -224,22 +258,27 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
     lost_by_source = Counter(lost["source"].to_list())
     assert logs.height >= {"written": 20, "public": 6}[folder]
     assert "" not in lost["message"].to_list()
+    claims = {file.relpath: claim(file, None) for file in discover([shared / "samples" / folder]).files}
+    read: Counter[str] = Counter()
     for row in logs.iter_rows(named=True):
-        records = count_records(shared / "samples" / folder / row["source"], row["format"])
-        if row["source"] in CONVERSATIONS_BY_LINE:
-            assert row["trajectories"] == 1
-        else:
-            assert row["trajectories"] + lost_by_source[row["source"]] == records, row["source"]
+        place = claims[row["source"]].group or row["source"]
+        read[place] += row["trajectories"] + lost_by_source[row["source"]]
+    for row in logs.iter_rows(named=True):
+        claimed = claims[row["source"]]
+        assert read[claimed.group or row["source"]] == count_records(claimed), row["source"]
 
 
-def count_records(path: Path, format_name: str) -> int:
-    """Records of a log: lines of a line file; one for a document or a bare list of messages."""
+def count_records(claimed: Claim) -> int:
+    """Records of a log: one for a conversation (folder, document or file of lines); else its lines or elements."""
+    variant = log_format(claimed.format or "").VARIANTS[claimed.variant or ""]
+    one = claimed.format == "mini_swe_agent" or claimed.file.relpath in CONVERSATIONS_BY_LINE
+    if claimed.group or variant.whole or one:
+        return 1
+    path = Path(claimed.file.path)
     if path.suffix == ".parquet":
         return pq.read_metadata(path).num_rows
     data = path.read_bytes()
-    if format_name == "mini_swe_agent":
-        return 1
-    if format_name == "roll":  # a line holds a whole step in columns
+    if claimed.format == "roll":  # a line holds a whole step in columns
         return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)
     try:
         document = json.loads(data)

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from trajlab.formats import FALLBACK_LOGS, LOGS
+
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
 TRAINERS = ("areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
@@ -52,8 +54,7 @@ def test_manifest_declares_every_file_and_nothing_else() -> None:
 
 def test_only_known_things_lie_at_the_top() -> None:
     names = {path.name for path in ROOT.iterdir()}
-    known = {"README.md", "MANIFEST.tsv", "scripts", "mini_swe_agent", "verl", "chat", "hacks", "gold"}
-    assert names == known | set(TRAINERS)
+    assert names == {"README.md", "MANIFEST.tsv", "scripts", "hacks", "gold", *LOGS, *FALLBACK_LOGS}
     assert {path.suffix for path in SCRIPTS.iterdir() if path.name != "__pycache__"} == {".py"}
 
 
@@ -94,9 +95,12 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
         assert not re.search(rb"/home/|/root/|/opt/|/tmp/mini-", content), path
 
 
-@pytest.mark.parametrize("name", ["verl", "chat", "hacks", *(name for name in TRAINERS if name not in NOT_REPEATED)])
+@pytest.mark.parametrize(
+    "name",
+    ["verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", *sorted(set(TRAINERS) - NOT_REPEATED)],
+)
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
-    run_script(f"{name.removesuffix('s')}_writer.py", str(tmp_path / name))
+    run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
     written, kept = contents(tmp_path / name), contents(ROOT / name)
     assert written.keys() == kept.keys()
     # What compression gives may change with the library's version.

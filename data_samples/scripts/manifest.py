@@ -25,6 +25,12 @@ SCRIPTS = {
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
+    "swe_agent": "swe_agent_writer.py",
+    "atif": "harbor_writer.py",
+    "harbor": "harbor_writer.py",
+    "terminal_bench": "terminal_bench_writer.py",
+    "openhands_sdk": "openhands_sdk_writer.py",
+    "openhands": "openhands_writer.py",
     "gold": "",
 }
 

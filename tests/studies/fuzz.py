@@ -209,8 +209,9 @@ class Fuzz:
             yield from corpus.problems.filter(pl.col("code") == "reader_failed").collect()["message"]
             if beside != _NEIGHBOUR_TRAJECTORIES:
                 yield f"{beside} of {_NEIGHBOUR_TRAJECTORIES} trajectories in the file beside it"
-            if not found and not problems and corpus.outcomes.collect().is_empty():
-                yield "neither a trajectory, nor a verdict, nor a problem"
+            companions = corpus.sources.filter(pl.col("role") == "companion").collect()
+            if not found and not problems and companions.is_empty():
+                yield "neither a trajectory, nor a companion, nor a problem"
         except (Exception, pl.exceptions.PanicException) as error:
             where = traceback.extract_tb(error.__traceback__)
             place = next((f for f in reversed(where) if "trajlab" in f.filename), where[-1])

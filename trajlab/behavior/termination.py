@@ -54,6 +54,106 @@ SWE_AGENT = {
 }
 """SWE-agent ``exit_status``; ``submitted (X)`` is classed by X."""
 
+OPENHANDS = (
+    ("maximum iteration", "truncated_budget"),
+    ("maximum budget", "truncated_budget"),
+    ("LLMContextWindowExceedError", "truncated_budget"),
+    ("ERROR_LLM_OUT_OF_CREDITS", "infrastructure_error"),
+    ("AgentStuckInLoopError", "task_failure"),
+    ("stuck in a loop", "task_failure"),
+    ("AgentRuntime", "environment_error"),
+    ("ERROR_RUNTIME_DISCONNECTED", "environment_error"),
+    ("ERROR_MEMORY", "environment_error"),
+    ("Timeout after", "timeout"),
+    ("STATUS$ERROR_LLM", "infrastructure_error"),
+    ("RateLimit", "infrastructure_error"),
+    ("Maximum retries", "infrastructure_error"),
+)
+"""OpenHands V0: what an error's text holds; the first that is met counts."""
+
+OPENHANDS_STATES = {
+    "finished": ENDED,
+    "rejected": "task_failure",
+    "error": "infrastructure_error",
+    "stopped": "incomplete",
+    "paused": "incomplete",
+    "running": "incomplete",
+    "loading": "incomplete",
+    "init": "incomplete",
+    "awaiting_user_input": "incomplete",
+    "awaiting_user_confirmation": "incomplete",
+    "user_rejected": "incomplete",
+    "rate_limited": "infrastructure_error",
+}
+"""OpenHands V0: the agent's last state."""
+
+OPENHANDS_SDK = {
+    "finished": ENDED,
+    "stuck": "task_failure",
+    "idle": "incomplete",
+    "running": "incomplete",
+    "paused": "incomplete",
+    "waiting_for_confirmation": "incomplete",
+    "deleting": "incomplete",
+    "error": "infrastructure_error",
+    "MaxIterationsReached": "truncated_budget",
+    "MaxBudgetReached": "truncated_budget",
+    "LLMContextWindowExceedError": "truncated_budget",
+}
+"""OpenHands V1: ``execution_status``, or the code of the conversation's error; another code is infrastructure."""
+
+HARBOR = {
+    **dict.fromkeys(
+        ("EnvironmentStartTimeoutError", "SandboxBuildFailedError", "HealthcheckError", "SandboxLikelyOutOfMemoryError",
+         "MemoryLimitExceededError", "SSHAccessError", "GKEExecStreamClosedError", "GKEPodNotFoundError",
+         "RuntimeRequestError"), "environment_error"),
+    **dict.fromkeys(
+        ("AgentSetupTimeoutError", "AddTestsDirError", "DownloadVerifierDirError", "ApiError", "ApiRateLimitError",
+         "ApiInternalServerError", "ApiOverloadedError", "ApiConnectionClosedError", "ApiResponseStalledError",
+         "ApiConnectionError", "ApiUsageLimitError", "UnknownApiError", "NetworkConnectionError", "RateLimitError",
+         "InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIError", "Timeout",
+         "UnsupportedModelParametersError", "BadRequestError", "UnprocessableEntityError", "UnsupportedParamsError",
+         "APIResponseValidationError", "AgentAuthenticationError", "ModelNotFoundError",
+         "ApiProviderResourceNotFoundError", "AuthenticationError", "PermissionDeniedError", "NotFoundError",
+         "ServiceOperationsUnsupportedError", "VercelScopeError", "DspyImportError", "MissingExtraError",
+         "RegradeError"), "infrastructure_error"),
+    "CancelledError": "incomplete",
+    **dict.fromkeys(
+        ("VerifierTimeoutError", "RewardFileNotFoundError", "RewardFileEmptyError", "VerifierOutputParseError"),
+        "verifier_error"),
+    "AgentTimeoutError": "timeout",
+    **dict.fromkeys(
+        ("ContextWindowExceededError", "ContextLengthExceededError", "OutputTokenExceededError",
+         "OutputLengthExceededError", "BudgetExceededError"), "truncated_budget"),
+    **dict.fromkeys(
+        ("NonZeroAgentExitCodeError", "AgentSafetyRefusalError", "ContentPolicyViolationError"), "task_failure"),
+}  # fmt: skip
+"""Harbor: class by the exception's type; of any other the reward counts, as upstream."""
+
+HARBOR_VALID = frozenset(
+    {
+        "NonZeroAgentExitCodeError", "AgentTimeoutError", "ContextWindowExceededError", "OutputTokenExceededError",
+        "ContextLengthExceededError", "OutputLengthExceededError", "AgentSafetyRefusalError",
+        "ContentPolicyViolationError",
+    }
+)  # fmt: skip
+"""Harbor: exceptions after which a reward is valid nevertheless (``models/trial/error_policy.py``)."""
+
+TERMINAL_BENCH = {
+    "unset": ENDED,
+    "none": ENDED,
+    "test_timeout": "verifier_error",
+    "parse_error": "verifier_error",
+    "agent_timeout": "timeout",
+    "context_length_exceeded": "truncated_budget",
+    "output_length_exceeded": "truncated_budget",
+    "fatal_llm_parse_error": "invalid_action",
+    "agent_installation_failed": "environment_error",
+    "unknown_agent_error": "infrastructure_error",
+    "unknown": "infrastructure_error",
+}
+"""terminal-bench 1 ``failure_mode``."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,
@@ -101,6 +201,38 @@ def classify_mini(exit_status: str | None, *, started: bool) -> str | None:
     if not started and exit_status in MINI_ENVIRONMENT:
         return "environment_error"
     return MINI_SWE_AGENT.get(exit_status, "infrastructure_error")
+
+
+def classify_swe_agent(exit_status: str | None) -> str | None:
+    """Class of a SWE-agent exit status; ``submitted (X)`` is classed by X, null stays null."""
+    if exit_status is None:
+        return None
+    status = exit_status.strip()
+    if status.startswith(("submitted (", "skipped (")) and status.endswith(")"):
+        status = status.partition("(")[2][:-1].strip()
+        status = "skipped" if exit_status.strip().startswith("skipped") else status
+    return SWE_AGENT.get(status, "unknown") if status else "incomplete"
+
+
+def classify_openhands(error: str | None, state: str | None) -> str | None:
+    """Class of an OpenHands V0 end: by its error, else by the agent's last state; null where neither is recorded."""
+    if error:
+        return next((kind for piece, kind in OPENHANDS if piece in error[:4000]), "infrastructure_error")
+    return None if state is None else OPENHANDS_STATES.get(state, "unknown")
+
+
+def classify_openhands_sdk(code: str | None, status: str | None) -> str | None:
+    """Class of an OpenHands V1 end: by its error's code, else by its status; null where neither is recorded."""
+    if code is not None:
+        return OPENHANDS_SDK.get(code, "infrastructure_error")
+    return None if status is None else OPENHANDS_SDK.get(status, "unknown")
+
+
+def classify_harbor(exception: str | None, *, finished: bool) -> str | None:
+    """Class of a Harbor trial: by its exception; without one, or with an unknown one, its reward decides."""
+    if exception is not None:
+        return HARBOR.get(exception, ENDED)
+    return ENDED if finished else "incomplete"
 
 
 def classify_generic(stop_reason: str | None) -> str | None:

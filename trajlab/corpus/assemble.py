@@ -86,7 +86,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         scan_parts(folder, manifest, "trajectories")
         .select(
             "trajectory_id", "run", "format", "variant", "root", "source", "task_id", "native_id", "split",
-            "train_step", "logged_correct", "logged_outcome", "logged_termination", "content_digest",
+            "train_step", "logged_correct", "logged_outcome", "logged_termination", "gradable", "content_digest",
         )
         .collect()
     )  # fmt: skip
@@ -181,8 +181,10 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
     """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
 
     Evaluation harnesses write beside the trajectories or into a tree of their own, so a verdict from elsewhere below
-    the root counts where this is the only attempt at the task, in its run or at all.
+    the root counts where this is the only attempt at the task, in its run or at all. A trajectory whose log says that
+    it was not graded (an attempt that was not handed in) has none.
     """
+    trajectories = trajectories.filter(pl.col("gradable").fill_null(value=True))
     columns = [
         "root", "folder", "instance_id", "resolved",
         pl.col("source").alias("verdict_file"), pl.col("run").alias("verdict_run"),

@@ -20,7 +20,17 @@ from trajlab.corpus.parts import (
     sweep,
     whole_part,
 )
-from trajlab.corpus.plan import Claim, UnitSizes, claim, pack, place_claims, run_of, unit_key
+from trajlab.corpus.plan import (
+    Claim,
+    UnitSizes,
+    bundle_place,
+    claim,
+    gathered,
+    pack,
+    place_claims,
+    run_of,
+    unit_key,
+)
 from trajlab.engines import Engine, choose_jobs, map_units
 from trajlab.errors import UsageError, not_written
 from trajlab.progress import progress
@@ -164,7 +174,7 @@ def _claims(files: Sequence[SourceFile], before: Manifest | None, options: Optio
         item = known.get(file)
         if item is None or item.role == "unreadable":
             item = claim(file, run, mapping)
-        item.run = run_of(file) if run is None else run
+        item.run = run_of(file, item.group) if run is None else run
         claims.append(item)
     place_claims(claims)
     return claims
@@ -219,7 +229,8 @@ def _plan(logs: Sequence[Claim], before: Manifest | None, folder: Path, options:
 def _kept_units(logs: Sequence[Claim], before: Manifest | None, folder: Path, options: Options) -> list[Unit]:
     if before is None:
         return []
-    current = {(item.file.root, item.file.relpath): item for item in logs}
+    groups = gathered(logs)
+    current = {(members[0].file.root, members[0].file.relpath): members for members in groups}
     kept: list[Unit] = []
     reach: dict[tuple[str, str], int] = {}
     for unit in before.units:
@@ -237,7 +248,7 @@ def _kept_units(logs: Sequence[Claim], before: Manifest | None, folder: Path, op
 
 def _holds(
     item: UnitBundle,
-    current: dict[tuple[str, str], Claim],
+    current: dict[tuple[str, str], list[Claim]],
     unit: Unit,
     folder: Path,
     reach: dict[tuple[str, str], int],
@@ -246,13 +257,16 @@ def _holds(
     """Whether a bundle of an earlier plan would be planned, and read, the same again."""
     bundle: Bundle = item.bundle
     place = (bundle.file.root, bundle.file.relpath)
-    now = current.get(place)
+    members = current.get(place)
+    if members is None:
+        return False
+    now = members[0]
     said = (bundle.format, bundle.variant, item.run, item.place, bundle.mapping)
-    if now is None or (now.format, now.variant, now.run, now.place, now.mapping) != said:
+    if (now.format, now.variant, now.run, bundle_place(now), now.mapping) != said:
         return False
     is_cut = now.sliceable and now.file.size > sizes.slice_from
     if bundle.end is None:
-        return now.file == bundle.file and not is_cut
+        return tuple(member.file for member in members) == bundle.files and not is_cut
     if not is_cut or reach.get(place, 0) != bundle.start:
         return False
     if now.file == bundle.file:

@@ -13,7 +13,7 @@ from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit, UnitBundle
 from trajlab.corpus.rows import digest, failed
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format, mapped
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, LogFormat, companion_format, log_format, mapped
 from trajlab.records import Problem
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
@@ -61,6 +61,8 @@ class Claim(msgspec.Struct):
     format: str | None = None
     variant: str | None = None
     sliceable: bool = False
+    group: str = ""
+    """Path below the root of what the file is a part of, where several files are one conversation."""
     place: str = ""
     """Path that identifies its trajectories: below the root, with the root's name where two roots share it."""
     problem: Problem | None = None
@@ -99,18 +101,31 @@ def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None
     if not claims:
         return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
     name, role, variant = claims[0]
-    return Claim(file, own_run, role, name, variant, _sliceable(probe))
+    if role == "companion":
+        return Claim(file, own_run, role, name, variant)
+    module = log_format(name)
+    sliceable = _sliceable(probe) and not module.VARIANTS[variant].whole
+    group = group_of(module, file.relpath, variant)
+    own_run = run if run is not None else run_of(file, group)
+    return Claim(file, own_run, role, name, variant, sliceable, group)
 
 
 def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
     """(format, role, variant) of every format that claims a file."""
     claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
+    claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
     claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
     return claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
 
 
 def _sliceable(probe: Probe) -> bool:
     return probe.shape == "lines" and probe.compression is None
+
+
+def group_of(module: LogFormat, relpath: str, variant: str) -> str:
+    """Path of what a file is a part of, where the format says so; empty: the file stands for itself."""
+    group = getattr(module, "group", None)
+    return str(group(relpath, variant) or "") if group is not None else ""
 
 
 def _cut_off(probe: Probe) -> Problem | None:
@@ -123,15 +138,26 @@ def _cut_off(probe: Probe) -> Problem | None:
     return Problem("truncated", message)
 
 
-def run_of(file: SourceFile) -> str:
+def run_of(file: SourceFile, group: str = "") -> str:
     """The first folder below the root that is neither the trajectory's own nor a kind of dump, else the root's name."""
-    path = PurePosixPath(file.relpath)
+    path = PurePosixPath(group or file.relpath)
     folders = list(path.parts[:-1])
     if folders and (path.name.startswith(folders[-1]) or path.name in _IN_OWN_FOLDER):
         folders.pop()
     while folders and (folders[-1].lower() in _DUMP_FOLDERS or _ATTEMPT.fullmatch(folders[-1].lower())):
         folders.pop()
     return folders[0] if folders else Path(file.root).name or "run"
+
+
+def gathered(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Claims whose files are read together: the one that is named as the group, then by depth and path."""
+    groups: dict[tuple[str, ...], list[Claim]] = {}
+    for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
+        whole = ("group", item.group) if item.group else ("file", item.file.relpath)
+        groups.setdefault((item.format or "", item.file.root, *whole), []).append(item)
+    for members in groups.values():
+        members.sort(key=lambda c: (c.file.relpath != c.group, c.file.relpath.count("/")))
+    return list(groups.values())
 
 
 def place_claims(claims: Sequence[Claim]) -> None:
@@ -166,29 +192,39 @@ def pack(
     """
     units: list[Unit] = []
     waiting: list[UnitBundle] = []
-    size = 0
-    for item in sorted(claims, key=lambda c: (c.format or "", c.file.root, c.file.relpath)):
+    size = files = 0
+    for members in gathered(claims):
+        item = members[0]
         if item.sliceable and item.file.size > sizes.slice_from:
             done = read_to.get((item.file.root, item.file.relpath), 0)
             units.extend(
-                _unit([_bundle(item, forced_run, start, end)], keep_texts)
+                _unit([_bundle(members, forced_run, start, end)], keep_texts)
                 for start, end in cut(item.file, sizes.bytes)
                 if start >= done
             )
             continue
-        if waiting and (size + item.file.size > sizes.bytes or len(waiting) >= sizes.files):
+        more = sum(member.file.size for member in members)
+        if waiting and (size + more > sizes.bytes or files >= sizes.files):
             units.append(_unit(waiting, keep_texts))
-            waiting, size = [], 0
-        waiting.append(_bundle(item, forced_run))
-        size += item.file.size
+            waiting, size, files = [], 0, 0
+        waiting.append(_bundle(members, forced_run))
+        size, files = size + more, files + len(members)
     if waiting:
         units.append(_unit(waiting, keep_texts))
     return units
 
 
-def _bundle(item: Claim, forced_run: bool, start: int = 0, end: int | None = None) -> UnitBundle:
-    bundle = Bundle(item.format or "", item.variant or "", (item.file,), start, end, item.mapping)
-    return UnitBundle(bundle, item.run, item.place or item.file.relpath, attempt_of(item.file.relpath), forced_run)
+def _bundle(members: Sequence[Claim], forced_run: bool, start: int = 0, end: int | None = None) -> UnitBundle:
+    item = members[0]
+    files = tuple(member.file for member in members)
+    bundle = Bundle(item.format or "", item.variant or "", files, start, end, item.mapping)
+    return UnitBundle(bundle, item.run, bundle_place(item), attempt_of(item.file.relpath), forced_run)
+
+
+def bundle_place(item: Claim) -> str:
+    """Path that identifies the trajectories of a bundle, by its first file: which file comes first may change."""
+    place = item.place or item.file.relpath
+    return place.removesuffix(item.file.relpath) + item.group if item.group else place
 
 
 def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:

@@ -8,6 +8,10 @@ A format is a module with
 - ``read(bundle)``: yields :class:`~trajlab.records.Trajectory` and :class:`~trajlab.records.Problem`,
   one at a time; a pure function of the bundle's bytes.
 
+Where several files are one conversation, the module has ``group(relpath, variant)``, too: the path of the folder or the
+first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
+is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other formats: what it claims is its own.
+
 A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``.
 """
 
@@ -34,6 +38,8 @@ class Variant(msgspec.Struct, frozen=True):
     """Columns of ``trajectories`` (beyond identity) that the layout can fill."""
     expects: tuple[str, ...] = ()
     """Keys that a document or its first record has, ``a|b`` for one of several: told where a file is not claimed."""
+    whole: bool = False
+    """A file is one conversation: however large, it is not cut into slices."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -82,6 +88,12 @@ LOGS: dict[str, str] = {
     "skyrl": "SkyRL evaluation dumps",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
+    "swe_agent": "SWE-agent trajectories",
+    "openhands": "OpenHands V0 events and benchmark output",
+    "openhands_sdk": "OpenHands V1 conversations and benchmark output",
+    "atif": "ATIF documents (Agent Trajectory Interchange Format)",
+    "harbor": "Harbor trials",
+    "terminal_bench": "terminal-bench 1 trials",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
@@ -95,6 +107,7 @@ COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
     "trainer_sidecars": "files beside trainers' rollouts: summaries, annotations, states (named, not joined)",
     "predictions": "SWE-bench predictions (preds.json)",
+    "harness_files": "settings, locks and totals of harnesses",
 }
 """Files that speak about trajectories of other files."""
 

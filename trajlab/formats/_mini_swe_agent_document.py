@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from trajlab.records import Problem
 from trajlab.sources.safe_json import loads
+
+FENCE = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
+"""A command in an agent's text."""
+RETURN_CODE = re.compile(r"\A\s*(?:<exception>.*?</exception>\s*)?<returncode>\s*(-?\d+)\s*</returncode>", re.DOTALL)
+"""How the scaffold's answer begins."""
 
 
 class PromptDetails(msgspec.Struct):
@@ -139,3 +145,12 @@ def parse(data: bytes, variant: str, problems: list[Problem]) -> Document:
     if parsed.info is not None and config is not None:
         parsed.info.config = msgspec.Raw(msgspec.json.encode(config))
     return parsed
+
+
+def output_of(text: str) -> str:
+    """What stands between the scaffold's ``<output>`` tags, or all of it where a template has none."""
+    start = text.find("<output>")
+    if start < 0:
+        return text.strip("\n")
+    end = text.rfind("</output>")
+    return text[start + len("<output>") : end if end > start else len(text)].strip("\n")

@@ -16,6 +16,8 @@ from trajlab import records
 from trajlab.behavior.termination import classify_mini
 from trajlab.formats import Variant
 from trajlab.formats._mini_swe_agent_document import (
+    FENCE,
+    RETURN_CODE,
     Choice,
     Document,
     Extra,
@@ -25,6 +27,7 @@ from trajlab.formats._mini_swe_agent_document import (
     Response,
     Stats,
     Usage,
+    output_of,
     parse,
 )
 from trajlab.records import Problem, RunSetting, Step, ToolCall, Trajectory
@@ -93,8 +96,6 @@ IGNORED = (
 _TAIL = re.compile(
     rb'"trajectory_format":\s*"mini-swe-agent-([0-9.]{1,8})"\s*(?:,\s*"instance_id":\s*"[^"\\]*"\s*)?\}\s*\Z'
 )
-_FENCE = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
-_RETURN_CODE = re.compile(r"\A\s*(?:<exception>.*?</exception>\s*)?<returncode>\s*(-?\d+)\s*</returncode>", re.DOTALL)
 _ENDS = frozenset({"Submitted", "submitted"})
 _FORMAT_HINT = "EXACTLY ONE"
 
@@ -231,7 +232,7 @@ class _Turns:
         if extra.actions is not None:
             step.calls = [ToolCall("bash", command=a.command, call_id=a.tool_call_id) for a in extra.actions]
         elif self.v1:
-            fenced = _FENCE.findall(text)
+            fenced = FENCE.findall(text)
             if len(fenced) == 1:
                 step.calls = [ToolCall("bash", command=fenced[0].strip())]
             else:
@@ -274,10 +275,10 @@ class _Turns:
             call.is_error = True
 
     def _parse_result(self, call: ToolCall, text: str) -> None:
-        found = _RETURN_CODE.match(text)
+        found = RETURN_CODE.match(text)
         if found:
             call.exit_code, call.executed = int(found[1]), True
-            call.output = _output(text[found.end() :])
+            call.output = output_of(text[found.end() :])
         elif "timed out" in text[:2000]:
             call.output, call.executed, call.is_error = text, True, True
         elif _FORMAT_HINT.lower() in text[:2000].lower():
@@ -336,15 +337,6 @@ def _item_text(parts: Any) -> str:
     if not isinstance(parts, list):
         return ""
     return "\n".join(p["text"] for p in parts if isinstance(p, dict) and isinstance(p.get("text"), str))
-
-
-def _output(text: str) -> str:
-    """What stands between the scaffold's ``<output>`` tags, or all of it where a template has none."""
-    start = text.find("<output>")
-    if start < 0:
-        return text.strip("\n")
-    end = text.rfind("</output>")
-    return text[start + len("<output>") : end if end > start else len(text)].strip("\n")
 
 
 def _settings(config: msgspec.Raw | None) -> list[RunSetting]:
