@@ -8,6 +8,7 @@ from trajlab.checks.finding import Finding
 from trajlab.measures.catalogue import MEASURES
 from trajlab.measures.changes import Changes, Collapse
 from trajlab.measures.compare import Side
+from trajlab.measures.onsets import MOST_PERIODS
 from trajlab.measures.symptoms import FROM_METRICS, Symptom, symptoms
 from trajlab.report.tables import EstimateLike
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Table
@@ -47,11 +48,7 @@ def recommendations(words: Words, sides: Sequence[Side], findings: Sequence[Find
         blocks.append(words.tell("unobserved", "advice.not_observed", symptoms=words.list(unseen)))
     metric = words.list([words.say(f"symptom.{key}") for key in FROM_METRICS])
     blocks.append(words.tell("unobserved", "advice.from_metrics", symptoms=metric))
-    other = [
-        f"{f.code} {f.message}" + (f" → {f.advice}" if f.advice else "")
-        for f in findings
-        if f.status in ("warn", "alarm")
-    ]
+    other = [_advised(f) for f in findings if f.status in ("warn", "alarm")]
     if other:
         blocks += [Paragraph(words.say("advice.findings")), Bullets(other)]
     return Section("recommendations", words.say("section.recommendations"), blocks)
@@ -146,14 +143,19 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
     if not changes.steps:
         return [words.tell("unobserved", "collapse.one_period", run=name)]
     rows: list[list[Cell]] = []
-    for item in changes.steps:
+    steps, blocks = changes.steps, list[Block]()
+    if len(changes.periods) > MOST_PERIODS:
+        steps = [item for item in steps if item.direction]
+        said = words.say("change.only_shown", run=name, shown=len(steps), n=len(changes.steps))
+        blocks.append(Paragraph(said))
+    for item in steps:
         adjusted = words.say("word.not_observed") if item.adjusted is None else p_text(item.adjusted)
         verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
         span = f"{words.period(item.before)} → {words.period(item.after)}"
         rows.append([words.measure(item.name), span, words.change(item.name, item.pooled),
                      words.change(item.name, item.within), adjusted, verdict])  # fmt: skip
     head = [words.say(f"column.{key}") for key in ("measure", "periods", "pooled", "within", "adjusted", "verdict")]
-    blocks: list[Block] = [Table(head, rows, words.say("change.caption", run=name, n=len(rows)))]
+    blocks.append(Table(head, rows, words.say("change.caption", run=name, n=len(changes.family))))
     opposite = [f"{words.measure(i.name)} {words.period(i.before)} → {words.period(i.after)}"
                 for i in changes.steps if i.opposite]  # fmt: skip
     if opposite:
