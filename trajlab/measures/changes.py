@@ -58,6 +58,8 @@ class Changes(msgspec.Struct):
     collapses: list[Collapse]
     watched: list[str]
     """Behaviours that occur and are observed in all periods, and so could have been seen to collapse."""
+    suspected: list[Collapse] = msgspec.field(default_factory=list)
+    """Watched behaviours below half of their best to the end of the run, but not beyond chance."""
     crowding: Crowding | None = None
     constant: list[str] = msgspec.field(default_factory=list)
     """Measures of the family that are observed and the same in all periods."""
@@ -99,7 +101,8 @@ def changes_of(trajectories: Trajectories) -> Changes:
     changes.watched = [name for name in COLLAPSIBLE if _seen(name, in_turn) == len(periods) - 1]
     tests = len(changes.watched) * len(periods) * (len(periods) - 1) // 2
     falls = [_collapse(name, placed, errors, tests) for name in changes.watched]
-    changes.collapses = [collapse for collapse in falls if collapse is not None]
+    changes.collapses = [fall for fall in falls if fall is not None and fall.fall.direction == -1]
+    changes.suspected = [fall for fall in falls if fall is not None and fall.fall.direction != -1]
     changes.crowding = _crowding(changes.since_first, periods)
     return changes
 
@@ -136,11 +139,13 @@ def _seen(name: str, known: Sequence[Contrast]) -> int:
 
 
 def _collapse(name: str, placed: Sequence[Arm], errors: bool, tests: int) -> Collapse | None:
-    """The last stretch of periods below the line, if it reaches to the end of the run.
+    """The last stretch of periods below the line, if it reaches to the end of the run; else ``None``.
 
-    The best period is chosen by looking at all, so the test counts every pair of periods (Bonferroni).
+    Its onset is the first period whose fall is beyond chance or, where none is, the first. The best period is chosen
+    by looking at all, so the test counts every pair of periods (Bonferroni).
     """
     values = [_value(name, arm, errors) for arm in placed]
+    first: Collapse | None = None
     for onset in range(1, len(values)):
         best = max(range(onset), key=lambda place: values[place])
         line = COLLAPSED * values[best]
@@ -149,9 +154,11 @@ def _collapse(name: str, placed: Sequence[Arm], errors: bool, tests: int) -> Col
         fall = contrast(BY_NAME[name], placed[best], placed[onset], include_errors=errors)
         if fall.p_value is not None:
             fall = msgspec.structs.replace(fall, adjusted=min(1.0, fall.p_value * tests))
+        found = Collapse(name, placed[onset].name, placed[best].name, fall)
         if fall.direction == -1:
-            return Collapse(name, placed[onset].name, placed[best].name, fall)
-    return None
+            return found
+        first = first or found
+    return first
 
 
 def _crowding(since_first: Sequence[Contrast], periods: Sequence[str]) -> Crowding | None:

@@ -56,7 +56,9 @@ def status_of(course: Course) -> CourseStatus:
         return "not_judged"
     if not course.changes.watched:
         return "not_observed"
-    return "collapsed" if course.changes.collapses else "not_collapsed"
+    if course.changes.collapses:
+        return "collapsed"
+    return "not_shown" if course.changes.suspected else "not_collapsed"
 
 
 def change_rows(course: Course) -> list[Change]:

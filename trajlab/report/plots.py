@@ -124,7 +124,7 @@ def panel_grid(figure: Figure, rows: int, columns: int) -> np.ndarray[Any, Any]:
     beside, above, below = 64, 42, 30
     figure.subplots_adjust(
         left=(beside - 8) / WIDTH,
-        right=1 - 8 / WIDTH,
+        right=1 - 22 / WIDTH,
         top=1 - above / (height * rows),
         bottom=below / (height * rows),
         wspace=beside / (width - beside),
@@ -309,7 +309,7 @@ def _all_shares(estimates: Estimates, unit: str) -> bool:
 def _value_axis(axis: Axis, share: bool, name: str) -> None:
     axis.grid(True)
     axis.set_tick_params(length=0)
-    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %" if share else number(value))
+    axis.set_major_formatter(lambda value, _: f"{number(round(100 * value, 6))} %" if share else number(value))
     if name:
         axis.set_label_text(label(name, 90))
 
@@ -344,6 +344,6 @@ def _spoken(
         if estimate is None or estimate.value is None:
             said.append(f"{text} {unseen}")
             continue
-        more = " ".join(filter(None, [interval(estimate, share), counted(estimate, share)]))
+        more = " ".join(filter(None, [interval(estimate, share), counted(estimate, share, unseen)]))
         said.append(f"{text} {number(estimate.value, share)} {more}".strip())
     return (f"{label(name)}: " if name else "") + "; ".join(said) + "."

@@ -8,7 +8,7 @@ import msgspec
 
 Moved = Literal["rose", "fell"]
 Judged = Literal["rose", "fell", "not_shown"]
-CourseStatus = Literal["collapsed", "not_collapsed", "one_period", "not_observed", "not_judged"]
+CourseStatus = Literal["collapsed", "not_shown", "not_collapsed", "one_period", "not_observed", "not_judged"]
 
 
 class Collapsed(msgspec.Struct, kw_only=True):
@@ -84,7 +84,7 @@ class CourseResult(msgspec.Struct, kw_only=True):
     """What is said of change over the periods, or of one epoch against the one before."""
 
     status: CourseStatus
-    """``not_judged``: one epoch against the one before, of which no collapse is said."""
+    """``not_shown``: below half, but perhaps by chance; ``not_judged``: one epoch against the one before."""
     periods: list[str]
     periods_by: str
     against_previous: bool

@@ -8,7 +8,6 @@ from trajlab.checks.finding import Finding
 from trajlab.measures.catalogue import MEASURES
 from trajlab.measures.changes import Changes, Collapse
 from trajlab.measures.compare import Side
-from trajlab.measures.onsets import MOST_PERIODS
 from trajlab.measures.symptoms import FROM_METRICS, Symptom, symptoms
 from trajlab.report.tables import EstimateLike
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Table
@@ -16,6 +15,8 @@ from trajlab.report.written.run_sections import p_text
 from trajlab.report.written.words import Words
 from trajlab.stats import Estimate
 
+_MOST_ROWS = 45
+"""Rows of the table of changes; of more only those that are shown."""
 _NAMED = 4
 """Measures named where many lack the same trajectories."""
 
@@ -118,16 +119,17 @@ def collapse_sentences(words: Words, name: str, changes: Changes) -> list[Block]
     if not changes.watched:
         return [words.tell("unobserved", "collapse.not_observed", run=name)]
     found: list[Block] = [_collapse(words, name, item) for item in changes.collapses]
+    found += [_collapse(words, name, item, shown=False) for item in changes.suspected]
     if not found:
         watched = words.list([words.measure(measure) for measure in changes.watched])
         found.append(words.tell("ok", "collapse.no", run=name, measures=watched))
     return found
 
 
-def _collapse(words: Words, name: str, item: Collapse) -> Paragraph:
+def _collapse(words: Words, name: str, item: Collapse, *, shown: bool = True) -> Paragraph:
     return words.tell(
-        "alarm",
-        "collapse.yes",
+        "alarm" if shown else "warn",
+        "collapse.yes" if shown else "collapse.suspected",
         run=name,
         measure=words.measure(item.measure),
         before=words.of_measure(item.measure, item.fall.first),
@@ -144,10 +146,12 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
         return [words.tell("unobserved", "collapse.one_period", run=name)]
     rows: list[list[Cell]] = []
     steps, blocks = changes.steps, list[Block]()
-    if len(changes.periods) > MOST_PERIODS:
+    if len(steps) > _MOST_ROWS:
         steps = [item for item in steps if item.direction]
         said = words.say("change.only_shown", run=name, shown=len(steps), n=len(changes.steps))
         blocks.append(Paragraph(said))
+        if not steps:
+            return blocks
     for item in steps:
         adjusted = words.say("word.not_observed") if item.adjusted is None else p_text(item.adjusted)
         verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from trajlab.measures.catalogue import BY_NAME, MEASURES
 from trajlab.measures.changes import CROWDED, FAMILY
 from trajlab.measures.compare import Side
@@ -193,9 +195,9 @@ def _onset_tables(words: Words, name: str, course: Course) -> list[Block]:
 
 
 def _onset_table(words: Words, found: Sequence[Onset], last: str, caption: str) -> Table:
-    keys = ["column.first_period", "onset.direction", "column.baseline", "column.difference"]
-    keys += ["column.adjusted"] if found[0].declared else []
-    head = [words.say(key) for key in ("column.measure", *keys, "column.later", "column.jump")]
+    difference = "column.difference_p" if found[0].declared else "column.difference"
+    keys = ("column.measure", "column.first_period", "column.baseline", difference, "column.later", "column.jump")
+    head = [words.say(key) for key in keys]
     return Table(head, [_onset_row(words, item, last) for item in found], caption)
 
 
@@ -203,20 +205,21 @@ def _onset_row(words: Words, item: Onset, last: str) -> list[Cell]:
     change, place = item.change, item.place
     values = [words.of_measure(item.measure, e).value for e in (change.first, change.second)]
     later = "onset.end" if item.period == last else "onset.stays" if item.stays else "onset.not_throughout"
-    row: list[Cell] = [
-        words.measure(item.measure),
-        words.period(item.period),
-        words.say("onset.rose" if item.direction > 0 else "onset.fell"),
-        " → ".join(values),
-        words.change(item.measure, change.told),
-    ]
-    if item.declared:
-        row.append(words.say("word.not_observed") if change.adjusted is None else p_text(change.adjusted))
+    shown = words.change(item.measure, change.told)
+    if item.declared and change.adjusted is not None:
+        shown = msgspec.structs.replace(shown, count=words.list([shown.count, p_text(change.adjusted)]))
     jump = words.say("word.no_jump")
     if place is not None:
         step, low, high = (f"{value:g}" for value in (place.step, place.low, place.high))
         jump = words.say("onset.step", step=step, low=low, high=high)
-    return [*row, words.say(later), jump]
+    return [
+        words.measure(item.measure),
+        words.say("onset.rose" if item.direction > 0 else "onset.fell", period=words.period(item.period)),
+        " → ".join(values),
+        shown,
+        words.say(later),
+        jump,
+    ]
 
 
 def over_the_run(words: Words, side: Side) -> list[Block]:

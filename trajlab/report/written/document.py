@@ -81,7 +81,7 @@ class Document(msgspec.Struct, frozen=True):
         return next(section for section in self.sections if section.key == key)
 
 
-_SHORT = 16
+_SHORT = 20
 """Characters of a cell that is not broken into lines."""
 
 # Characters that Markdown acts on; brackets only where they would make a link or a definition,
