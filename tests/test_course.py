@@ -126,6 +126,27 @@ def test_flow_is_what_all_pairs_of_attempts_show(counts: list[tuple[int, ...]]) 
             assert found.net[one][other].value == pytest.approx(total[i, j] - total[j, i], abs=1e-12)
 
 
+def test_intervals_of_flows_hold_the_truth() -> None:
+    """Fifty tasks, four attempts in each period; quadrants of a task drawn from a Dirichlet distribution."""
+    rng = np.random.default_rng(0)
+    early = rng.dirichlet([0.7, 0.2, 0.7, 0.4], 100_000)
+    late = 0.5 * early + 0.5 * rng.dirichlet([0.9, 0.1, 0.6, 0.4], 100_000)
+    truth = early.T @ late / len(early)
+    held = []
+    for _ in range(150):
+        chosen = rng.integers(0, len(early), 50)
+        first, second = (np.array([rng.multinomial(4, own[task] / own[task].sum()) for task in chosen])
+                         for own in (early, late))  # fmt: skip
+        found = _between("x", "y", first, second)
+        assert found is not None
+        for (i, one), (j, other) in itertools.product(enumerate(ANSWER_AND_TOOL), repeat=2):
+            e = found.moves[one][other]
+            assert e.low is not None
+            assert e.high is not None
+            held.append(e.low <= truth[i, j] <= e.high)
+    assert 0.94 <= np.mean(held) <= 0.99
+
+
 def test_many_periods_have_the_flow_from_the_first_to_the_last_only(tmp_path: Path) -> None:
     periods = MOST_PERIODS + 2
     attempts = [(task, k, True, k % 2 == 0) for k in range(periods) for task in "abc"]

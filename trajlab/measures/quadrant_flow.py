@@ -11,15 +11,17 @@ import numpy.typing as npt
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.measures.compute import FloatArray
 from trajlab.measures.contrast import SHARED_TASKS
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.quadrants import ANSWER_AND_TOOL, Sides, component_sides, verdict_sides
 from trajlab.stats import Estimate, difference, not_observed, paired_difference, proportion
-from trajlab.stats._clusters import FloatArray
+from trajlab.stats.intervals import clustered_score_interval
 
 MOST_FLOWS = 9
 """Beyond so many changes of period only the flow from the first to the last is worked out."""
 
+CONFIDENCE = 0.95
 Cells = npt.NDArray[np.int64]
 
 
@@ -159,21 +161,30 @@ def _between(before: str, after: str, first: Cells, second: Cells) -> Flow | Non
     parts = [counts / counts.sum(axis=1, keepdims=True) for counts in (early, late)]
     joint = parts[0][:, :, None] * parts[1][:, None, :]
     cells = list(enumerate(ANSWER_AND_TOOL))
+    pairs = float(np.median(np.minimum(early.sum(axis=1), late.sum(axis=1))))
     return Flow(
         before=before,
         after=after,
         tasks=tasks,
-        moves={one: {other: _over_tasks(joint[:, i, j]) for j, other in cells} for i, one in cells},
-        stay=_over_tasks(joint.trace(axis1=1, axis2=2)),
+        moves={one: {other: _over_tasks(joint[:, i, j], pairs) for j, other in cells} for i, one in cells},
+        stay=_over_tasks(joint.trace(axis1=1, axis2=2), pairs),
         alike=_alike(early, late),
         net=_net(joint),
     )
 
 
-def _over_tasks(values: FloatArray) -> Estimate:
-    """Mean over tasks of a share of each; Wilson's interval, which is too wide rather than too narrow here."""
-    found = proportion(np.clip(values, 0.0, 1.0))  # a sum of products may pass 1 by a rounding
-    return msgspec.structs.replace(found, numerator=None, method="Wilson over tasks")
+def _over_tasks(values: FloatArray, pairs: float) -> Estimate:
+    """Mean over tasks of a share of each, with Wilson's interval clustered by task.
+
+    A task counts as ``pairs`` independent pairs of attempts, of which its share are a success.
+    """
+    rows = np.clip(values, 0.0, 1.0)  # a sum of products may pass 1 by a rounding
+    share, tasks = float(rows.mean()), len(rows)
+    if pairs <= 1:
+        return msgspec.structs.replace(proportion(rows), numerator=None, method="Wilson over tasks")
+    low, high, size = clustered_score_interval(share, rows * pairs, np.full(tasks, pairs), CONFIDENCE)
+    method = f"Wilson over tasks, clustered (n eff {size:.1f})"
+    return Estimate(share, low, high, None, float(tasks), method, tasks)
 
 
 def _alike(early: Cells, late: Cells) -> Estimate:
@@ -184,7 +195,8 @@ def _alike(early: Cells, late: Cells) -> Estimate:
         (counts * (counts - 1)).sum(axis=1) / (counts.sum(axis=1) * (counts.sum(axis=1) - 1))
         for counts in (early[several], late[several])
     ]
-    return _over_tasks((same[0] + same[1]) / 2)
+    several_attempts = np.minimum(early.sum(axis=1), late.sum(axis=1))[several]
+    return _over_tasks((same[0] + same[1]) / 2, float(np.median(several_attempts)))
 
 
 def _net(joint: npt.NDArray[np.float64]) -> dict[str, dict[str, Estimate]]:
