@@ -239,7 +239,7 @@ def over_the_run(words: Words, side: Side) -> list[Block]:
         told = [words.say(f"group.{one}") for one in group if any(BY_NAME[n].section == one for n in varying)]
         title = words.say("course.picture", section=words.list(told))
         figure = small_multiples(series, ticks, title=title, unseen=words.say("word.not_observed"))
-        blocks += [Paragraph(title), Picture(figure)]
+        blocks.append(Picture(figure, title))
     if constant:
         values = [f"{words.measure(n)} {words.of_measure(n, side.estimate(n)).value}" for n in constant]
         blocks.append(Paragraph(words.say("course.constant", list=words.list(values))))

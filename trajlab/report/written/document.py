@@ -56,6 +56,8 @@ class Picture(msgspec.Struct, frozen=True):
     """A figure of the page; Markdown goes without, so whatever it shows stands in words or tables too."""
 
     html: Html
+    title: str = ""
+    """A line above it."""
 
 
 Block = Paragraph | Bullets | Table | Picture
@@ -144,7 +146,7 @@ def blocks_html(blocks: Sequence[Block]) -> Html:
 
 def _html_block(block: Block) -> Html:
     if isinstance(block, Picture):
-        return block.html
+        return join([Html(f"<p>{escape(block.title)}</p>"), block.html]) if block.title else block.html
     if isinstance(block, Paragraph):
         if block.tone == "plain":
             return Html(f"<p>{escape(block.text)}</p>")
