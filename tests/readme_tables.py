@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from trajlab.checks import hacks
+from trajlab.checks import collapse, hacks
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
@@ -21,6 +21,7 @@ from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, l
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
+from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
 from trajlab.report.audit import NOTEBOOK
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
@@ -96,6 +97,8 @@ def checks() -> str:
         side = ">" if check.bad == "high" else "<"
         said = [f"{kind} {side} {line[kind]:g}" for kind in ("warn", "alarm") if kind in line]
         rows.append((f"`{check.code}`", check.title, f"`{check.measure}`", ", ".join(said), f"`{check.threshold}`"))
+    watched = ", ".join(f"`{name}`" for name in COLLAPSIBLE)
+    rows.append((f"`{collapse.CODE}`", collapse.TITLE, watched, f"alarm < {COLLAPSED:g} of an earlier period", "–"))
     said = [f"{kind} > {lines[hacks.LINE][kind]:g}" for kind in ("warn", "alarm")]
     rows.append((f"`{hacks.CODE}`", hacks.TITLE, "`hack_tier_1_rate`", ", ".join(said), f"`{hacks.LINE}`"))
     return table(["code", "says", "measure", "lines", "name of the line"], rows)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajlab.errors import NotebookError
+from trajlab.report.course_plots import Difference, differences, flows
 from trajlab.report.html import Inspection, export_html
 from trajlab.report.index import rebuild_index
 from trajlab.report.plots import bars, histogram, small_multiples, stacked_shares
@@ -155,6 +156,11 @@ FIGURES: list[Callable[[], Html]] = [
     lambda: small_multiples({HOSTILE: [SHARE, None], "m": [MEAN, MEAN]}, ["E0", HOSTILE], title="t"),
     lambda: small_multiples({"z": [None, NOTHING]}, ["E0", "E1"], title="t"),
     lambda: small_multiples({}, [], title="nothing"),
+    lambda: differences({HOSTILE: [Difference(SHARE, 1), None], "m": [Difference(NOTHING, 0), Difference(MEAN, -1)]},
+                        [HOSTILE, "E2"], title="d", shares={HOSTILE: True, "m": False}, alt=HOSTILE),
+    lambda: differences({}, [], title="nothing", shares={}, alt="nothing"),
+    lambda: flows({HOSTILE: {"a": {"a": 0.5, "b": 0.25}, "b": {"a": 0.0, "b": 0.25}}}, {"a": HOSTILE, "b": "数"},
+                  title="f", alt=HOSTILE),
     lambda: histogram([1, 0, 5], [0, 1, 2, 4], title="h", axis=HOSTILE),
     lambda: stacked_shares([HOSTILE, "b"], {"x": [0.25, None], HOSTILE: [0.75, None]}, n=[4, 0], title="s"),
 ]  # fmt: skip

@@ -173,8 +173,8 @@ def audited() -> EpochAudit:
 def test_the_report_of_an_audit_has_the_sections_of_the_first_report(audited: EpochAudit, language: str) -> None:
     document = audit_report(audited, language)
     assert [section.key for section in document.sections] == [
-        "conclusion", "configuration", "score", "rewards", "behaviour", "quadrants", "changes", "recommendations",
-        "not_observed",
+        "conclusion", "configuration", "score", "rewards", "behaviour", "quadrants", "flow", "changes",
+        "recommendations", "not_observed",
     ]  # fmt: skip
     text = to_markdown(document)
     words = Words(language)

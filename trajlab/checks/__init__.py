@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trajlab.checks.collapse import collapse_finding
 from trajlab.checks.facts import Facts
 from trajlab.checks.finding import Finding, Gate
 from trajlab.checks.hacks import hack_finding
@@ -15,5 +16,6 @@ ORDER = {"alarm": 0, "warn": 1, "unobserved": 2, "ok": 3, "not_applicable": 4}
 
 def run_checks(facts: Facts) -> tuple[list[Finding], list[Gate]]:
     """All checks of an audit: findings, worst first, and gates."""
-    said = [*reading_findings(facts), *(check.run(facts) for check in LINE_CHECKS), hack_finding(facts)]
+    lines = [check.run(facts) for check in LINE_CHECKS]
+    said = [*reading_findings(facts), *lines, collapse_finding(facts), hack_finding(facts)]
     return sorted(said, key=lambda finding: (ORDER[finding.status], finding.code)), gates(facts)

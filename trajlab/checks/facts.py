@@ -12,6 +12,7 @@ import polars as pl
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
+from trajlab.measures.changes import Changes
 from trajlab.measures.compute import Measured
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.groups import Groups
@@ -64,6 +65,8 @@ class Facts(msgspec.Struct):
     thresholds: dict[str, dict[str, Any]]
     hacks: HackCandidates | None = None
     """``None`` where no call's labels could be known, or where the caller did not look."""
+    changes: Changes | None = None
+    """Over the periods of the run; ``None`` where one epoch is judged, or where the caller did not look."""
 
     def line(self, name: str, kind: str) -> float | None:
         """A threshold; ``None`` where there is none of that kind."""

@@ -21,6 +21,7 @@ from trajlab.stats import (
     not_observed,
     paired_difference,
     paired_t_test,
+    sign_test,
     two_sample_test,
 )
 
@@ -115,6 +116,8 @@ def contrast(measure: Measure, before: Arm, after: Arm, *, include_errors: bool 
         kind = "proportion" if measure.kind == "share" else "mean"
         pooled = difference(values[1], values[0], tasks[1], tasks[0], kind=kind, shared_clusters=True)  # type: ignore[arg-type]
         within, test = _within(measure, frames, values, tasks)
+        if test.p_value is None and within.value is None and measure.kind == "share":
+            test = _inverted(values, tasks)
     return Contrast(
         name=measure.name,
         before=before.name,
@@ -160,10 +163,23 @@ def _within(
     if measure.kind == "ratio":
         pairs = [_by_task(frame, measure) for frame in frames]
         values, tasks = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return (
-        paired_difference(values[1], values[0], tasks[1], tasks[0]),
-        paired_t_test(values[1], values[0], tasks[1], tasks[0]),
-    )
+    within = paired_difference(values[1], values[0], tasks[1], tasks[0])
+    test = paired_t_test(values[1], values[0], tasks[1], tasks[0])
+    if test.p_value is None and test.n > 1:  # all tasks differ by the same, which t cannot judge
+        test = sign_test(np.ones(test.n), np.zeros(test.n))
+    return within, test
+
+
+def _inverted(values: list[FloatArray], tasks: list[npt.NDArray[np.int64]]) -> Test:
+    """Test of two shares of which neither varies, by the interval: the level at which it just holds zero."""
+    rows = sum(int((~np.isnan(own)).sum()) for own in values)
+    p_low, p_high = 0.0, 1.0
+    for _ in range(40):
+        level = (p_low + p_high) / 2
+        found = difference(values[1], values[0], tasks[1], tasks[0], confidence=1 - level, shared_clusters=True)
+        holds = found.low is None or found.high is None or found.low <= 0 <= found.high
+        p_low, p_high = (level, p_high) if holds else (p_low, level)
+    return Test(None, p_high, rows, "Newcombe's interval, inverted")
 
 
 def _by_task(frame: pl.DataFrame, measure: Measure) -> tuple[FloatArray, npt.NDArray[np.int64]]:

@@ -49,6 +49,7 @@ class Trajectories(msgspec.Struct):
     """The rows of a population, with what was left out."""
 
     population: Population
+    """As asked; how the periods were told in the end is `periods_by`."""
     frame: pl.DataFrame
     """Current trajectories, with ``period`` (null: cannot be placed), ``is_error`` and ``cluster``."""
     set_aside: int
@@ -78,7 +79,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     aside = frame["superseded"] | frame["duplicate"]
     current = frame.filter(~aside)
     current, threshold_used = _with_threshold(current, population.correct_threshold)
-    population = _with_known_periods(current, population)
+    asked, population = population, _with_known_periods(current, population)
     current = current.with_columns(
         _period(current, population),
         is_error=pl.col("termination").is_in(ERRORS).fill_null(value=False),
@@ -90,7 +91,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     unplaced = current["period"].null_count() if names else 0
     if not names:
         current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
-    return Trajectories(population, current, int(aside.sum()), unplaced, names, population.by, threshold_used)
+    return Trajectories(asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used)
 
 
 def _with_known_periods(frame: pl.DataFrame, population: Population) -> Population:

@@ -67,9 +67,8 @@ def _table(
 def correct_by_tool(trajectories: Trajectories) -> Quadrants | None:
     """Correct by tool used; ``None`` where a side is never observed."""
     frame = trajectories.frame
-    table = _table(
-        "correct_tool", "correct × tool used", frame, pl.col("correct"), pl.col("tool_used"), ANSWER_AND_TOOL
-    )
+    sides = verdict_sides(trajectories)
+    table = _table("correct_tool", sides.title, frame, sides.first, sides.second, ANSWER_AND_TOOL)
     if table is None:
         return None
     known = frame.filter(pl.col("correct").is_not_null() & pl.col("tool_used").is_not_null())
@@ -100,8 +99,17 @@ def reward_components(corpus: Corpus, trajectories: Trajectories) -> tuple[str |
     return (answer if answer in known else None), (tool if tool in known else None)
 
 
-def answer_by_tool_reward(corpus: Corpus, trajectories: Trajectories) -> Quadrants | None:
-    """Answer component above zero by tool component above zero; ``None`` where the log has no such components."""
+class Sides(msgspec.Struct):
+    """Trajectories with the two sides of a table as expressions over them."""
+
+    title: str
+    frame: pl.DataFrame
+    first: pl.Expr
+    second: pl.Expr
+
+
+def component_sides(corpus: Corpus, trajectories: Trajectories) -> Sides | None:
+    """Answer component above zero, tool component above zero; ``None`` where the log has no such components."""
     answer, tool = reward_components(corpus, trajectories)
     if answer is None or tool is None:
         return None
@@ -120,7 +128,21 @@ def answer_by_tool_reward(corpus: Corpus, trajectories: Trajectories) -> Quadran
     frame = trajectories.frame.join(parts, on="trajectory_id", how="left", maintain_order="left")
     first = pl.when("has_answer").then(pl.col("answer") > 0)
     second = pl.when("has_tool").then(pl.col("tool") > 0)
-    table = _table("answer_tool", f"{answer} > 0 × {tool} > 0", frame, first, second, ANSWER_AND_TOOL)
+    return Sides(f"{answer} > 0 × {tool} > 0", frame, first, second)
+
+
+def verdict_sides(trajectories: Trajectories) -> Sides:
+    """Correct, and tool used."""
+    return Sides("correct × tool used", trajectories.frame, pl.col("correct"), pl.col("tool_used"))
+
+
+def answer_by_tool_reward(corpus: Corpus, trajectories: Trajectories) -> Quadrants | None:
+    """Answer component above zero by tool component above zero; ``None`` where the log has no such components."""
+    sides = component_sides(corpus, trajectories)
+    if sides is None:
+        return None
+    frame, first, second = sides.frame, sides.first, sides.second
+    table = _table("answer_tool", sides.title, frame, first, second, ANSWER_AND_TOOL)
     if table is not None:
         both = frame.filter(pl.col("correct").is_not_null() & pl.col("tool_used").is_not_null() & first.is_not_null())
         answers = int(both.select((first != pl.col("correct")).sum()).item())

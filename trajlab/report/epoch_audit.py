@@ -15,13 +15,14 @@ from trajlab.checks.facts import Facts, Reading, read_state, thresholds, whole
 from trajlab.checks.finding import Finding, Gate
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import MEASURES
-from trajlab.measures.change import PeriodChange, first_to_last
 from trajlab.measures.compute import Measured, by_column, measure_all
+from trajlab.measures.course import Course, course_of
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.groups import Groups, PassRates, group_facts, pass_rates
 from trajlab.measures.hacks import HackCandidates, hack_candidates
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
-from trajlab.report.result import Change, Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.course_rows import change_rows, course_result, share_rows
+from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
 from trajlab.stats import Estimate
 
 
@@ -51,7 +52,7 @@ class EpochAudit:
         self.corpus = corpus
         self.trajectories: Trajectories = select(corpus, population)
         self.measured: list[Measured] = measure_all(self.trajectories)
-        self.changes: list[PeriodChange] = first_to_last(self.trajectories)
+        self.course: Course = course_of(corpus, self.trajectories)
         self.groups: Groups | None = group_facts(self.trajectories)
         self.pass_rates: PassRates | None = pass_rates(self.trajectories)
         tables = (
@@ -95,6 +96,7 @@ class EpochAudit:
             self.reading,
             thresholds(overrides),
             self.hacks,
+            None if self.course.against_previous else self.course.changes,
         )
         return run_checks(facts)
 
@@ -134,6 +136,7 @@ class EpochAudit:
         for table in self.quadrants:
             measures += [_measure(f"quadrant.{table.name}.{cell}", None, share) for cell, share in table.cells.items()]
             measures += [_measure(f"quadrant.{table.name}: {name}", None, value) for name, value in table.extra.items()]
+        measures += share_rows(self.course.flows)
         if self.hacks is not None:
             measures += [_measure(f"hack.{item.rule.id}", None, item.trajectories) for item in self.hacks.rules]
         if self.groups is not None:
@@ -147,7 +150,8 @@ class EpochAudit:
             provenance=self._provenance(),
             coverage=self._coverage(),
             measures=measures,
-            changes=[_change(change) for change in self.changes],
+            changes=change_rows(self.course),
+            course=course_result(self.course, self.trajectories.periods_by),
             findings=self.findings,
             gates=self.gates,
             sample=self.sampled,
@@ -190,20 +194,6 @@ class EpochAudit:
         write_result(self.result(), target)
         manifest = msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1)
         write_atomically(target / "sample.json", manifest + b"\n")
-
-
-def _change(change: PeriodChange) -> Change:
-    e = change.estimate
-    return Change(
-        name=change.name,
-        before=change.before,
-        after=change.after,
-        value=e.value,
-        low=e.low,
-        high=e.high,
-        denominator=e.denominator,
-        method=e.method,
-    )
 
 
 def _measure(name: str, group: str | None, e: Estimate) -> Measure:

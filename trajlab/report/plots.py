@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 WIDTH = 960
 """Width of a figure in CSS pixels."""
 
-_PANEL_HEIGHT = 178
+PANEL_HEIGHT = 190
+"""Height of a small panel, with room for a title of two lines."""
 
 Estimates = Sequence[EstimateLike | None]
 
@@ -82,6 +84,7 @@ def small_multiples(
     columns: int = 3,
     caption: object = "",
     alt: str = "",
+    unseen: str = "not observed",
 ) -> Html:
     """One small panel per measure over the same periods: line, band of intervals, gaps for what is not known.
 
@@ -93,12 +96,13 @@ def small_multiples(
         columns: Panels in a row.
         caption: Text below the figure.
         alt: What the figure shows; by default first and last value of each measure.
+        unseen: What a panel without any value says.
     """
     rows = max(1, -(-len(series) // columns))
-    with drawing(WIDTH, _PANEL_HEIGHT * rows, layout=None) as figure:
-        grid = _grid(figure, rows, columns)
+    with drawing(WIDTH, PANEL_HEIGHT * rows, layout=None) as figure:
+        grid = panel_grid(figure, rows, columns)
         for panel, (name, estimates) in zip(grid.flat, series.items(), strict=False):
-            _panel(panel, label(name, 32), estimates, periods, unit)
+            _panel(panel, name, estimates, periods, unit, unseen)
         for panel in list(grid.flat)[len(series) :]:
             panel.set_visible(False)
         spoken = [
@@ -106,6 +110,7 @@ def small_multiples(
                 [(label(periods[place]), estimates[place]) for place in (0, -1)],
                 _all_shares(estimates, unit),
                 name,
+                unseen,
             )
             for name, estimates in series.items()
             if estimates
@@ -113,13 +118,13 @@ def small_multiples(
         return inline(figure, title, alt or " ".join(spoken), caption)
 
 
-def _grid(figure: Figure, rows: int, columns: int) -> np.ndarray[Any, Any]:
+def panel_grid(figure: Figure, rows: int, columns: int) -> np.ndarray[Any, Any]:
     """Panels at fixed places: solving a constrained layout for 36 of them takes seconds."""
-    width, height = WIDTH / columns, _PANEL_HEIGHT
-    beside, above, below = 64, 30, 30
+    width, height = WIDTH / columns, PANEL_HEIGHT
+    beside, above, below = 64, 42, 30
     figure.subplots_adjust(
         left=(beside - 8) / WIDTH,
-        right=1 - 8 / WIDTH,
+        right=1 - 22 / WIDTH,
         top=1 - above / (height * rows),
         bottom=below / (height * rows),
         wspace=beside / (width - beside),
@@ -128,15 +133,52 @@ def _grid(figure: Figure, rows: int, columns: int) -> np.ndarray[Any, Any]:
     return figure.subplots(rows, columns, squeeze=False)
 
 
-def _panel(axes: Axes, name: str, estimates: Estimates, periods: Sequence[object], unit: str) -> None:
+def panel_title(axes: Axes, name: object, columns: int = 3) -> None:
+    """The name of a panel in at most two lines; the part that fits on neither is cut, and the cut is seen."""
+    room = int((WIDTH / columns - 30) / 6.9)
+    lines = wrapped(name, room)
+    axes.set_title("\n".join(lines), pad=8, linespacing=1.15)
+
+
+def wrapped(text: object, room: int, lines: int = 2) -> list[str]:
+    """A text broken at spaces into lines of at most ``room`` columns; CJK characters take two."""
+    words = re.findall(r"[^\s\u2e80-\uffff]+\s*|[\u2e80-\uffff]\s*", label(text, 200)) or [""]
+    found = [""]
+    for word in words:
+        if columns_of(found[-1] + word.rstrip()) <= room or not found[-1]:
+            found[-1] += word
+        elif len(found) < lines:
+            found.append(word)
+        else:
+            found[-1] = found[-1].rstrip() + "…"
+            break
+    return [label(line, room) for line in found]
+
+
+def columns_of(text: str) -> int:
+    """Width of a text in columns of a Latin letter."""
+    return sum(2 if ord(character) > 0x2E7F else 1 for character in text)
+
+
+def period_ticks(axes: Axes, periods: Sequence[object], columns: int = 3) -> None:
+    """Names below the periods: as many as fit beside each other, the first among them."""
+    names = [label(text, 16) for text in periods]
+    room = (WIDTH / columns - 64) / 7.2
+    widest = max(map(columns_of, names), default=1) + 2
+    step = max(1, -(-len(names) * widest // max(1, int(room))))
+    axes.set_xlim(-0.4, max(len(names), 1) - 0.6)
+    axes.set_xticks(range(0, len(names), step), names[::step])
+
+
+def _panel(
+    axes: Axes, name: str, estimates: Estimates, periods: Sequence[object], unit: str, unseen: str
+) -> None:
     share = _all_shares(estimates, unit)
-    axes.set_title(name, pad=8)
-    axes.set_xlim(-0.4, len(periods) - 0.6)
-    step = -(-len(periods) // 5) or 1
-    axes.set_xticks(range(0, len(periods), step), [label(text, 12) for text in periods[::step]])
+    panel_title(axes, name)
+    period_ticks(axes, periods)
     _value_axis(axes.yaxis, share, "")
     if not any(estimate is not None and estimate.value is not None for estimate in estimates):
-        axes.text(0.5, 0.5, "not observed", transform=axes.transAxes, ha="center", va="center", color=MUTED,
+        axes.text(0.5, 0.5, unseen, transform=axes.transAxes, ha="center", va="center", color=MUTED,
                   style="italic")  # fmt: skip
         axes.set_yticks([])
         return
@@ -151,7 +193,7 @@ def _panel(axes: Axes, name: str, estimates: Estimates, periods: Sequence[object
     places = list(range(len(values)))
     axes.fill_between(places, lows, highs, color=SERIES[0], alpha=0.18, linewidth=0)
     axes.vlines(places, lows, highs, color=SERIES[0], alpha=0.35, linewidth=1.5)
-    axes.plot(places, values, "o-", color=SERIES[0], markersize=4.5, linewidth=1.6)
+    axes.plot(places, values, "o-", color=SERIES[0], markersize=4.5 if len(places) <= 40 else 2, linewidth=1.6)
     _value_limits(axes, "y", estimates, share, whole=False)
 
 
@@ -201,6 +243,7 @@ def stacked_shares(
     n: Sequence[int] | None = None,
     caption: object = "",
     alt: str = "",
+    unseen: str = "not observed",
 ) -> Html:
     """One bar per label, split into parts that are shares of one whole.
 
@@ -211,6 +254,7 @@ def stacked_shares(
         n: Denominator of each bar.
         caption: Text below the figure.
         alt: What the figure shows; by default every share.
+        unseen: What a bar without any part says.
     """
     with drawing(WIDTH, 62 + 30 * max(len(labels), 1)) as figure:
         axes = figure.add_subplot()
@@ -223,9 +267,8 @@ def stacked_shares(
             _written_in(axes, start, known)
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
-        _stacked_axes(
-            axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
-        )
+        empty = [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
+        _stacked_axes(axes, names, empty, unseen)
         shown = (
             f"{label(text)}: "
             + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
@@ -244,9 +287,9 @@ def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> 
             )
 
 
-def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int]) -> None:
+def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int], unseen: str) -> None:
     for row in empty:
-        axes.text(0.01, row, "not observed", va="center", color=MUTED, style="italic")
+        axes.text(0.01, row, unseen, va="center", color=MUTED, style="italic")
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axes.set_xlim(0, 1)
@@ -266,7 +309,7 @@ def _all_shares(estimates: Estimates, unit: str) -> bool:
 def _value_axis(axis: Axis, share: bool, name: str) -> None:
     axis.grid(True)
     axis.set_tick_params(length=0)
-    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %" if share else number(value))
+    axis.set_major_formatter(lambda value, _: f"{number(round(100 * value, 6))} %" if share else number(value))
     if name:
         axis.set_label_text(label(name, 90))
 
@@ -292,13 +335,15 @@ def _value_limits(axes: Axes, which: str, estimates: Estimates, share: bool, who
         (axes.axvline if which == "x" else axes.axhline)(0, color=LINE, linewidth=1.5)
 
 
-def _spoken(pairs: Iterable[tuple[str, EstimateLike | None]], share: bool, name: str = "") -> str:
+def _spoken(
+    pairs: Iterable[tuple[str, EstimateLike | None]], share: bool, name: str = "", unseen: str = "not observed"
+) -> str:
     """Numbers in words, for those who cannot see the figure."""
     said = []
     for text, estimate in pairs:
         if estimate is None or estimate.value is None:
-            said.append(f"{text} not observed")
+            said.append(f"{text} {unseen}")
             continue
-        more = " ".join(filter(None, [interval(estimate, share), counted(estimate, share)]))
+        more = " ".join(filter(None, [interval(estimate, share), counted(estimate, share, unseen)]))
         said.append(f"{text} {number(estimate.value, share)} {more}".strip())
     return (f"{label(name)}: " if name else "") + "; ".join(said) + "."

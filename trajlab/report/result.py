@@ -14,6 +14,7 @@ import msgspec
 
 from trajlab.checks.finding import Finding, Gate, GateStatus
 from trajlab.errors import ExitCode, NotebookError
+from trajlab.report.result_course import CourseResult, Judged
 
 SCHEMA_VERSION = 1
 RESULT_FILE = "result.json"
@@ -91,6 +92,10 @@ class Change(msgspec.Struct, kw_only=True):
     method: str
     family: Literal["primary", "exploratory"] = "exploratory"
     """Declared beforehand and adjusted together, or not."""
+    paired: bool | None = None
+    """The difference is within the tasks that both have; null: not said."""
+    shown: Judged | None = None
+    """Whether it is beyond chance: by the interval and, in the primary family, the adjusted test; null: not said."""
 
 
 class Sampled(msgspec.Struct, kw_only=True):
@@ -114,6 +119,8 @@ class Result(msgspec.Struct, kw_only=True):
     coverage: Coverage
     measures: list[Measure] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
+    course: CourseResult | None = None
+    """Of an audit: what is said of change over its periods; null: of something else."""
     findings: list[Finding] = msgspec.field(default_factory=list)
     gates: list[Gate] = msgspec.field(default_factory=list)
     sample: list[Sampled] = msgspec.field(default_factory=list)

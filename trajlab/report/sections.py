@@ -9,11 +9,13 @@ import polars as pl
 
 from trajlab.behavior.termination import CLASSES
 from trajlab.checks import ORDER
+from trajlab.checks.collapse import CODE as COLLAPSE
 from trajlab.measures.catalogue import BY_NAME, HOW_TO_LOG, MEASURES
 from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
+from trajlab.report.course_page import told_first
 from trajlab.report.epoch_audit import EpochAudit
-from trajlab.report.plots import bars, small_multiples
+from trajlab.report.plots import bars
 from trajlab.report.tables import (
     Column,
     badge,
@@ -39,10 +41,6 @@ _COMPARED = (
     "executions_per_step", "edits_per_step", "stuck_rate",
 )  # fmt: skip
 VERDICTS = {"correct=true": "correct", "correct=false": "not correct"}
-_OVER_PERIODS = (
-    "correct_rate", "mean_reward", "mean_steps", "one_step_rate", "tool_use_rate", "invalid_rate", "any_test_rate",
-    "inline_rate", "think_fraction", "stuck_rate", "text_repetition_rate", "reward_zero_rate",
-)  # fmt: skip
 
 
 def conclusion(audit: EpochAudit) -> Html:
@@ -52,7 +50,7 @@ def conclusion(audit: EpochAudit) -> Html:
     correct = audit.estimate("correct_rate")
     told = "correctness is not observed" if correct.value is None else f"{correct} correct"
     what = f"{frame.height:,} trajectories of {tasks:,} tasks: {told}."
-    worst = [f for f in audit.findings if f.status in ("alarm", "warn")]
+    worst = [f for f in audit.findings if f.status in ("alarm", "warn") and f.code != COLLAPSE]  # told before them
     failed = [gate for gate in audit.gates if gate.status in ("failed", "inconclusive")]
     parts = [callout("alarm", f"Gate {gate.name}: {gate.message}") for gate in failed]
     parts += [callout(f.status, f"{f.code} {f.message}", f.advice) for f in worst]
@@ -62,24 +60,7 @@ def conclusion(audit: EpochAudit) -> Html:
         parts = [callout("ok", f"Nothing stands out: {checked} checks within their lines, {unseen} not observed.")]
     known = [name for name in _HEADLINES if audit.estimate(name).value is not None]
     lead = Html(f'<p class="lead">{escape(what)}</p>')
-    return join([lead, _what_changed(audit), *parts, _values(audit, known, "")], "\n")
-
-
-def _what_changed(audit: EpochAudit) -> Html:
-    """One sentence: what clearly changed from the first period to the last."""
-    clear = [change for change in audit.changes if change.is_clear]
-    if not audit.changes:
-        return Html("")
-    span = f"From {audit.changes[0].before} to {audit.changes[0].after}"
-    if not clear:
-        return Html(f"<p>{escape(f'{span} nothing changed by more than its interval.')}</p>")
-    told = []
-    for change in clear:
-        share = BY_NAME[change.name].kind == "share"
-        values = [number(audit.estimate(change.name, p).value, share) for p in (change.before, change.after)]
-        told.append(f"{BY_NAME[change.name].title} {values[0]} → {values[1]}")
-    note = "differences pooled over tasks; intervals in result.json"
-    return Html(f"<p>{escape(f'{span}: ' + '; '.join(told) + '.')} <small>({escape(note)})</small></p>")
+    return join([lead, told_first(audit), *parts, _values(audit, known, "")], "\n")
 
 
 def _values(audit: EpochAudit, names: list[str], caption: str) -> Html:
@@ -357,23 +338,6 @@ def groups(audit: EpochAudit) -> Html:
         attempts = ", ".join(f"{tasks:,} tasks with {n}" for n, tasks in rates.attempts.items())
         parts.append(estimate_table(table, columns, caption=f"over tasks; attempts: {attempts}"))
     return join(parts, "\n")
-
-
-def periods(audit: EpochAudit) -> Html:
-    """The main measures over the periods of the run."""
-    names = audit.trajectories.periods
-    if len(names) < 2:
-        return not_observed("Change over the run", "the training step or epoch (one period only here)")
-    asked, used = audit.trajectories.population.by, audit.trajectories.periods_by
-    note = Html("")
-    if asked != used:
-        text = "No epoch is logged, training steps are: the run is shown by them. Give steps_per_epoch for epochs."
-        note = Html(f'<p class="more">{escape(text)}</p>')
-    known = [n for n in _OVER_PERIODS if audit.estimate(n).value is not None]
-    series = {BY_NAME[n].title: [audit.estimate(n, period) for period in names] for n in known}
-    columns = [Column("measure", "measure"), *(Column(period, period, bar=False) for period in names)]
-    rows = [{"measure": BY_NAME[n].title, **{period: audit.estimate(n, period) for period in names}} for n in known]
-    return join([note, small_multiples(series, names, title="over the run"), estimate_table(rows, columns)], "\n")
 
 
 def checks(audit: EpochAudit) -> Html:

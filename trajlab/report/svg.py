@@ -92,7 +92,8 @@ def inline(figure: Figure, title: str, alt: str, caption: object = "") -> Html:
     figure.savefig(buffer, format="svg", metadata=nothing)
     text = buffer.getvalue()
     root = ElementTree.fromstring(text)
-    prefix = "f" + hashlib.sha256(text.encode()).hexdigest()[:8]
+    named = "\0".join((title, alt, text))  # the same drawing in two languages must not share its ids
+    prefix = "f" + hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:8]
     _clean(root, prefix)
     box = root.get("viewBox", "0 0 0 0")
     label = escape(f"{title}. {alt}" if title else alt)

@@ -78,7 +78,7 @@ def interval(estimate: EstimateLike, share: bool) -> str:
     return f"[{ends[0].removesuffix(' %')}, {ends[1].removesuffix(' %')}]"
 
 
-def counted(estimate: EstimateLike, share: bool) -> str:
+def counted(estimate: EstimateLike, share: bool, unseen: str = "not observed") -> str:
     """``117/250`` for a share, else ``n 250``; with what was not observed."""
     parts = []
     if estimate.denominator is not None:
@@ -87,7 +87,7 @@ def counted(estimate: EstimateLike, share: bool) -> str:
         parts.append(f"{number(estimate.numerator)}/{n}" if whole else f"n {n}")
     missing = getattr(estimate, "missing", 0)
     if missing:
-        parts.append(f"{number(missing)} not observed")
+        parts.append(f"{number(missing)} {unseen}")
     return " · ".join(parts)
 
 

@@ -15,6 +15,8 @@ from trajlab.report.written.run_sections import p_text
 from trajlab.report.written.words import Words
 from trajlab.stats import Estimate
 
+_MOST_ROWS = 45
+"""Rows of the table of changes; of more only those that are shown."""
 _NAMED = 4
 """Measures named where many lack the same trajectories."""
 
@@ -47,11 +49,7 @@ def recommendations(words: Words, sides: Sequence[Side], findings: Sequence[Find
         blocks.append(words.tell("unobserved", "advice.not_observed", symptoms=words.list(unseen)))
     metric = words.list([words.say(f"symptom.{key}") for key in FROM_METRICS])
     blocks.append(words.tell("unobserved", "advice.from_metrics", symptoms=metric))
-    other = [
-        f"{f.code} {f.message}" + (f" → {f.advice}" if f.advice else "")
-        for f in findings
-        if f.status in ("warn", "alarm")
-    ]
+    other = [_advised(f) for f in findings if f.status in ("warn", "alarm")]
     if other:
         blocks += [Paragraph(words.say("advice.findings")), Bullets(other)]
     return Section("recommendations", words.say("section.recommendations"), blocks)
@@ -121,16 +119,17 @@ def collapse_sentences(words: Words, name: str, changes: Changes) -> list[Block]
     if not changes.watched:
         return [words.tell("unobserved", "collapse.not_observed", run=name)]
     found: list[Block] = [_collapse(words, name, item) for item in changes.collapses]
+    found += [_collapse(words, name, item, shown=False) for item in changes.suspected]
     if not found:
         watched = words.list([words.measure(measure) for measure in changes.watched])
         found.append(words.tell("ok", "collapse.no", run=name, measures=watched))
     return found
 
 
-def _collapse(words: Words, name: str, item: Collapse) -> Paragraph:
+def _collapse(words: Words, name: str, item: Collapse, *, shown: bool = True) -> Paragraph:
     return words.tell(
-        "alarm",
-        "collapse.yes",
+        "alarm" if shown else "warn",
+        "collapse.yes" if shown else "collapse.suspected",
         run=name,
         measure=words.measure(item.measure),
         before=words.of_measure(item.measure, item.fall.first),
@@ -146,14 +145,21 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
     if not changes.steps:
         return [words.tell("unobserved", "collapse.one_period", run=name)]
     rows: list[list[Cell]] = []
-    for item in changes.steps:
+    steps, blocks = changes.steps, list[Block]()
+    if len(steps) > _MOST_ROWS:
+        steps = [item for item in steps if item.direction]
+        said = words.say("change.only_shown", run=name, shown=len(steps), n=len(changes.steps))
+        blocks.append(Paragraph(said))
+        if not steps:
+            return blocks
+    for item in steps:
         adjusted = words.say("word.not_observed") if item.adjusted is None else p_text(item.adjusted)
         verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
         span = f"{words.period(item.before)} → {words.period(item.after)}"
         rows.append([words.measure(item.name), span, words.change(item.name, item.pooled),
                      words.change(item.name, item.within), adjusted, verdict])  # fmt: skip
     head = [words.say(f"column.{key}") for key in ("measure", "periods", "pooled", "within", "adjusted", "verdict")]
-    blocks: list[Block] = [Table(head, rows, words.say("change.caption", run=name, n=len(rows)))]
+    blocks.append(Table(head, rows, words.say("change.caption", run=name, n=len(changes.family))))
     opposite = [f"{words.measure(i.name)} {words.period(i.before)} → {words.period(i.after)}"
                 for i in changes.steps if i.opposite]  # fmt: skip
     if opposite:

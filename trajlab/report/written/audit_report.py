@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from trajlab.checks.collapse import CODE as COLLAPSE
 from trajlab.checks.finding import Finding
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.measures.budgets import budget
-from trajlab.measures.changes import changes_of
 from trajlab.measures.compare import Side
 from trajlab.measures.configuration import configuration
 from trajlab.measures.quadrants import reward_components
 from trajlab.measures.score_series import rollout_epoch_starts, score_series
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.text import Html, join
-from trajlab.report.written import advice, run_sections
+from trajlab.report.written import advice, course_sections, flow_sections, run_sections
 from trajlab.report.written.document import Block, Document, Paragraph, Section, section_html
 from trajlab.report.written.files import write_markdown
 from trajlab.report.written.words import Words
@@ -44,13 +44,11 @@ def audit_report(audit: EpochAudit, language: str = "en") -> Document:
         UsageError: Another language than those there are.
     """
     words, side = Words(language), side_of(audit)
-    changes = changes_of(audit.trajectories)
-    collapse = advice.collapse_sentences(words, side.name, changes)
     conclusion: list[Block] = [
         Paragraph(_lead(words, side)),
-        *collapse,
+        *course_sections.headline(words, side.name, audit.course),
         *(words.tell(f.status, "conclusion.finding", code=f.code, text=_finding(words, f, side))
-          for f in audit.findings if f.status in ("alarm", "warn")),
+          for f in audit.findings if f.status in ("alarm", "warn") and f.code != COLLAPSE),
         *(words.tell("alarm", "conclusion.gate", name=gate.name, text=gate.message)
           for gate in audit.gates if gate.status in ("failed", "inconclusive")),
     ]  # fmt: skip
@@ -61,7 +59,11 @@ def audit_report(audit: EpochAudit, language: str = "en") -> Document:
         run_sections.rewards(words, [side]),
         run_sections.behaviour(words, [side]),
         run_sections.quadrants(words, [side]),
-        Section("changes", words.say("section.changes"), [*collapse, *advice.change_table(words, side.name, changes)]),
+        Section("flow", words.say("section.flow"), flow_sections.quadrant_flow(words, audit.course)),
+        Section("changes", words.say("section.changes_one"), [
+            *course_sections.what_changed(words, side.name, audit.course),
+            *course_sections.over_the_run(words, side),
+        ]),
         advice.recommendations(words, [side], audit.findings if language == "en" else ()),
         advice.unobserved(words, [side]),
     ]

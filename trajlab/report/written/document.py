@@ -52,7 +52,15 @@ class Table(msgspec.Struct, frozen=True):
     caption: str = ""
 
 
-Block = Paragraph | Bullets | Table
+class Picture(msgspec.Struct, frozen=True):
+    """A figure of the page; Markdown goes without, so whatever it shows stands in words or tables too."""
+
+    html: Html
+    title: str = ""
+    """A line above it."""
+
+
+Block = Paragraph | Bullets | Table | Picture
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -74,6 +82,9 @@ class Document(msgspec.Struct, frozen=True):
         """A section by its key."""
         return next(section for section in self.sections if section.key == key)
 
+
+_SHORT = 20
+"""Characters of a cell that is not broken into lines."""
 
 # Characters that Markdown acts on; brackets only where they would make a link or a definition,
 # and addresses so that none becomes a link by itself.
@@ -102,11 +113,11 @@ def to_markdown(document: Document) -> str:
     parts = [f"# {markdown_text(document.title)}"]
     for section in document.sections:
         parts.append(f"## {markdown_text(section.title)}")
-        parts += [_markdown_block(block) for block in section.blocks]
+        parts += [_markdown_block(block) for block in section.blocks if not isinstance(block, Picture)]
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_block(block: Block) -> str:
+def _markdown_block(block: Paragraph | Bullets | Table) -> str:
     if isinstance(block, Paragraph):
         lead = f"**{markdown_text(block.word)}** " if block.word else ""
         return lead + markdown_text(block.text) if lead else markdown_line(block.text)
@@ -124,11 +135,18 @@ def _row(cells: Sequence[str]) -> str:
 
 def section_html(section: Section) -> Html:
     """A section with its heading."""
-    body = [_html_block(block) for block in section.blocks]
-    return join([Html(f'<h2 id="report-{escape(section.key)}">{escape(section.title)}</h2>'), *body], "\n")
+    heading = Html(f'<h2 id="report-{escape(section.key)}">{escape(section.title)}</h2>')
+    return join([heading, blocks_html(section.blocks)], "\n")
+
+
+def blocks_html(blocks: Sequence[Block]) -> Html:
+    """Blocks one after the other, without a heading."""
+    return join([_html_block(block) for block in blocks], "\n")
 
 
 def _html_block(block: Block) -> Html:
+    if isinstance(block, Picture):
+        return join([Html(f"<p>{escape(block.title)}</p>"), block.html]) if block.title else block.html
     if isinstance(block, Paragraph):
         if block.tone == "plain":
             return Html(f"<p>{escape(block.text)}</p>")
@@ -153,7 +171,10 @@ def _html_block(block: Block) -> Html:
 
 def _html_cell(cell: Cell, right: bool) -> Html:
     if isinstance(cell, str):
-        return Html(f"<td{' class=num' if right else ''}>{escape(cell)}</td>")
+        classes = [name for name, given in (("num", right), ("short", right and len(cell) <= _SHORT)) if given]
+        return Html(f"""<td{f' class="{" ".join(classes)}"' if classes else ""}>{escape(cell)}</td>""")
+    if not cell.interval and not cell.count:
+        return Html(f'<td class="num short"><span class="null">{escape(cell.value)}</span></td>')
     small = " · ".join(part for part in (cell.interval, cell.count) if part)
     title = f' title="{escape(cell.method)}"' if cell.method else ""
     below = f"<small>{escape(small)}</small>" if small else ""

@@ -77,7 +77,13 @@ class Words:
         """A period in the language: ``epoch 2`` is E2 of the reports."""
         kind, _, rest = name.partition(" ")
         text = self.find(f"period.{kind}")
-        return name if text is None else text.format(rest=rest)
+        return name if text is None else text.format(rest=rest.replace(" to ", "–"))
+
+    def tick(self, name: str) -> str:
+        """A period as short as an axis needs it: E2, Q2, 21–40."""
+        kind, _, rest = name.partition(" ")
+        short = {"epoch": f"E{rest}", "quarter": f"Q{rest}", "steps": rest.replace(" to ", "–")}
+        return short.get(kind, self.period(name))
 
     def estimate(self, found: EstimateLike, *, share: bool, digits: int = 1) -> Shown:
         """An estimate with interval and n."""
