@@ -20,8 +20,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trajlab.corpus.plan import Claim, claim
-from trajlab.formats import CompanionFormat, LogFormat, companion_format, log_format
+from trajlab.corpus.plan import Claim, claim, gathered
+from trajlab.formats import companion_format, log_format
+from trajlab.formats.ignored import IGNORED
+from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
@@ -110,18 +112,16 @@ class _Reader:
 
     def __init__(self, said: Claim, shape: str, folder: Path) -> None:
         self.said, self.shape = said, shape
+        self.root = folder
         self.path = folder / said.file.relpath
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.members = _members(said)
         source = Path(said.file.path)
-        for other in islice((one for one in sorted(source.parent.iterdir()) if one.is_file()), SIBLINGS):
-            if other.name != source.name:
-                shutil.copyfile(other, self.path.parent / other.name)
-        self.root = folder
-
-    @property
-    def module(self) -> LogFormat | CompanionFormat:
-        name = self.said.format or ""
-        return companion_format(name) if self.said.role == "companion" else log_format(name)
+        beside = [one for one in sorted(source.parent.iterdir()) if one.is_file()][:SIBLINGS]
+        for other in {*beside, *(Path(member.path) for member in self.members)} - {source}:
+            copy = folder / other.relative_to(said.file.root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(other, copy)
 
     def read(self, records: list[Any]) -> list[Any] | None:
         """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
@@ -130,11 +130,15 @@ class _Reader:
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             return None
         said = self.said
-        file = SourceFile(str(self.root), said.file.relpath, str(self.path), self.path.stat().st_size, 0)
-        bundle = Bundle(said.format or "", said.variant or "", (file,), mapping=said.mapping)
+        files = tuple(self._copy(member) for member in self.members)
+        bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
             return list(companion_format(bundle.format).read_outcomes(bundle))
         return list(log_format(bundle.format).read(bundle))
+
+    def _copy(self, file: SourceFile) -> SourceFile:
+        path = self.root / file.relpath
+        return SourceFile(str(self.root), file.relpath, str(path), path.stat().st_size, 0)
 
     def _write(self, records: list[Any]) -> None:
         if self.shape == "parquet":
@@ -144,6 +148,24 @@ class _Reader:
         else:
             whole = records[0] if self.shape == "object" else records
             self.path.write_text(json.dumps(whole), encoding="utf-8")
+
+
+def _members(said: Claim) -> list[SourceFile]:
+    """The file, or all files of the conversation that it is a part of, in the order of their bundle."""
+    if not said.group:
+        return [said.file]
+    place = Path(said.file.root, said.group)
+    folder = place if place.is_dir() else place.parent
+    found = [file for file in discover([folder]).files if Path(file.path).is_relative_to(folder)]
+    below = [_below(file, said.file.root) for file in found]
+    claims = [claim(file, None) for file in below]
+    own = gathered(one for one in claims if (one.format, one.group) == (said.format, said.group))
+    return [one.file for one in own[0]]
+
+
+def _below(file: SourceFile, root: str) -> SourceFile:
+    relpath = Path(file.path).relative_to(root).as_posix()
+    return SourceFile(root, relpath, file.path, file.size, file.mtime_ns)
 
 
 def _compare(reader: _Reader, records: list[Any]) -> Fields:
@@ -162,7 +184,7 @@ def _compare(reader: _Reader, records: list[Any]) -> Fields:
         if any(reader.read(_with(records, place, other)) != before for other in _others(value)):
             read.add(name)
     unread = sorted(tried.keys() - read)
-    patterns = reader.module.IGNORED
+    patterns = IGNORED.get(reader.said.format or "", ())
     ignored = tuple(name for name in unread if any(fnmatchcase(name, pattern) for pattern in patterns))
     unknown = tuple(name for name in unread if name not in ignored)
     return Fields(tuple(sorted(read)), ignored, unknown, len(untried), len(records))

@@ -4,7 +4,6 @@ A format is a module with
 
 - ``VARIANTS``: variant name -> :class:`Variant`, with the trajectory columns it carries (tested),
 - ``recognise(probe)``: the variant's name, or ``None`` when the source is not of this format,
-- ``IGNORED``: patterns of the fields that it passes over on purpose (list positions are ``*``; tested),
 - ``read(bundle)``: yields :class:`~trajlab.records.Trajectory` and :class:`~trajlab.records.Problem`,
   one at a time; a pure function of the bundle's bytes.
 
@@ -55,7 +54,6 @@ class LogFormat(Protocol):
     """A module that reads trajectories."""
 
     VARIANTS: dict[str, Variant]
-    IGNORED: tuple[str, ...]
 
     def recognise(self, probe: Probe) -> str | None:
         """Name of the variant, or ``None``."""
@@ -68,7 +66,6 @@ class CompanionFormat(Protocol):
     """A module that reads verdicts about trajectories of other files."""
 
     VARIANTS: dict[str, Variant]
-    IGNORED: tuple[str, ...]
 
     def recognise(self, probe: Probe) -> str | None:
         """Name of the variant, or ``None``."""

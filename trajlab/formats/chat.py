@@ -39,9 +39,6 @@ VARIANTS = {
     "sharegpt": Variant("ShareGPT (`from`, `value`)", _CARRIES, _EXPECTS),
 }
 
-IGNORED = ("*.content.*.type", "*.name", "*.tool_call_id", "*.tool_calls.*.type")
-"""Read where they tell something: an id or a name where several calls wait for an answer."""
-
 _ROLES = AGENT_ROLES | TOOL_ROLES | {"system", "user", "human", "developer", "function_call"}
 
 

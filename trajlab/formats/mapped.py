@@ -26,8 +26,6 @@ NAME = "mapped"
 VARIANTS: dict[str, Variant] = {}
 """None of its own: the mapping's name stands in their place."""
 
-IGNORED = ("*",)
-"""What the mapping does not name."""
 _SHAPES = ("lines", "list", "object", "parquet")
 
 

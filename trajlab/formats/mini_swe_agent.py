@@ -82,15 +82,6 @@ VARIANTS = {
     "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES, _NAMED),
 }
 
-IGNORED = (
-    "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",
-    "messages.*.content.*.type", "messages.*.extra.exception*", "messages.*.extra.traceback",
-    "messages.*.extra.n_actions", "messages.*.extra.exit_status", "messages.*.extra.submission",
-    "messages.*.extra.response.*", "messages.*.call_id", "messages.*.tool_call_id", "messages.*.tool_calls.*",
-    "messages.*.output*",
-)  # fmt: skip
-"""Templates, stack traces, and the provider's own copy of what stands in ``actions`` and ``info``."""
-
 # The key that names the format stands at the end of the document: anchored there, with a single closing brace, it
 # can only be a key of the top level, so the document need not be scanned.
 _TAIL = re.compile(

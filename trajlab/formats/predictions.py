@@ -20,8 +20,6 @@ VARIANTS = {
     "lines": Variant("the same, one a line", frozenset(), _MARKS),
 }
 
-IGNORED = ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost")
-
 _MARK = set(_MARKS)
 _ALL = _MARK | {"model_name_or_path", "full_output", "model_stats", "cost"}
 

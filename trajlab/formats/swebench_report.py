@@ -26,9 +26,6 @@ VARIANTS = {
     ),
 }
 
-IGNORED = ("*tests_status.*", "*patch_is_None", "*patch_exists", "*patch_successfully_applied")
-"""Read only where there is no verdict."""
-
 _MARK = {"patch_successfully_applied", "resolved"}
 
 

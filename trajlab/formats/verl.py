@@ -56,8 +56,6 @@ VARIANTS: dict[str, Variant] = {
     ),
 }
 
-IGNORED: tuple[str, ...] = ()
-
 _BASE_KEYS = frozenset({"input", "output", "gts", "score", "step", "uid", "request_id"})
 _NOT_COMPONENTS = frozenset(
     {"reward", "index", "idx", "i", "id", "epoch", "split", "data_source", "num_turns"}

@@ -1,0 +1,98 @@
+"""Fields that readers pass over on purpose, format by format: patterns over field names, list positions as ``*``.
+
+A test changes every field of every sample: what changes nothing that is read must be listed here, so that a field lost
+by mistake shows. What a reader does not know, ``trajlab formats --why FILE`` names.
+"""
+
+from __future__ import annotations
+
+IGNORED: dict[str, tuple[str, ...]] = {
+    # Columns that stand as JSON text in `trajectory_json`, too; it is read.
+    "art": (
+        "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs.*", "messages.*",
+        "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.messages_and_choices.*.index",
+    ),
+    "atif": (
+        "schema_version", "continued_trajectory_ref", "agent.tool_definitions.*.function.parameters",
+        "agent.tool_definitions.*.type", "steps.*.llm_call_count", "steps.*.message.*.type", "steps.*.model_name",
+        "steps.*.metrics.cached_tokens", "steps.*.step_id", "subagent_trajectories.*.schema_version",
+        "subagent_trajectories.*.steps.*.step_id",
+        "steps.*.observation.results.*.subagent_trajectory_ref.*.trajectory_id",
+    ),
+    # Read where they tell something: an id or a name where several calls wait for an answer.
+    "chat": ("*.content.*.type", "*.name", "*.tool_call_id", "*.tool_calls.*.type"),
+    # How the container was run; totals where `agent_result` has them; what an ATIF document beside it repeats.
+    "harbor": (
+        "agent.*", "agent_info.model_info.provider", "config.*", "exception_info.exception_message",
+        "exception_info.exception_traceback", "exception_info.occurred_at", "exception_info.policy.*",
+        "final_metrics.total_cached_tokens", "final_metrics.total_cost_usd", "id", "session_id", "source", "started_at",
+        "step_results.*.agent_execution.finished_at", "task_checksum", "task_id.path", "trajectory_id", "trial_uri",
+        "steps.*.llm_call_count", "steps.*.message.*.type", "steps.*.model_name", "steps.*.metrics.cached_tokens",
+        "steps.*.step_id", "steps.*.observation.results.*.subagent_trajectory_ref.*.trajectory_id",
+        "subagent_trajectories.*.schema_version", "subagent_trajectories.*.steps.*.step_id",
+    ),
+    # Named, not joined.
+    "harness_files": ("*",),
+    # What the mapping does not name.
+    "mapped": ("*",),
+    # Templates, stack traces, and the provider's own copy of what stands in `actions` and `info`.
+    "mini_swe_agent": (
+        "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",
+        "messages.*.content.*.type", "messages.*.extra.exception*", "messages.*.extra.traceback",
+        "messages.*.extra.n_actions", "messages.*.extra.exit_status", "messages.*.extra.submission",
+        "messages.*.extra.response.*", "messages.*.call_id", "messages.*.tool_call_id", "messages.*.tool_calls.*",
+        "messages.*.output*",
+    ),
+    "nemo_gym": (
+        "_ng_attempt_index", "info.steps", "response.created_at", "response.output.*.generation_token_ids.*",
+        "response.output.*.prompt_token_ids.*", "response.usage.total_tokens", "responses_create_params.temperature",
+        "terminated",
+    ),
+    "nemo_rl": ("advantages.*", "idx", "input_lengths.*", "sample_loss_mask.*", "token_ids.*"),
+    # Display settings, the shell's surroundings, costs and token counts of single calls where a total stands beside.
+    "openhands": (
+        "args.*", "extras", "extras.*", "*.extras", "*.extras.*", "*.args.blocking", "*.args.confirmation_state",
+        "*.args.hidden", "*.args.start", "*.message", "*.observation", "*.success", "*.action_risk", "*.command_id",
+        "*.id", "*.image_urls", "*.is_confirmed", "*.keep_prompt", "*.wait_for_response", "base_commit",
+        "comment_success", "issue.*", "issue_type", "message", "metrics.accumulated_token_usage.cache_write_tokens",
+        "metrics.costs*", "metrics.response_latencies*", "metrics.token_usages.*", "result_explanation",
+        "*tool_call_metadata.*",
+    ),
+    # What a call did, as text beside the call itself; the terminal's surroundings; licences of skills and tools.
+    "openhands_sdk": (
+        "action.*", "action_id", "activated_*", "agent.tools.*", "agent_state", "blocked_*", "classification.*",
+        "confirmation_policy.kind", "detail", "extended_content", "head_is_empty", "id", "invoked_skills",
+        "last_user_message_id", "leaf_event_id", "llm_message.content.*.cache_prompt", "llm_message.content.*.type",
+        "llm_message.thinking_blocks", "metrics*", "observation.*", "history.*.observation.metadata.*", "parent_id",
+        "persistence_dir", "secret_registry.*", "security_risk", "source", "stats.*", "stuck_detection", "summary",
+        "system_prompt.*", "tags", "test_result", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
+        "value.usage_to_metrics.*", "workspace.*",
+    ),
+    "predictions": ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost"),
+    # Each step repeats the conversation so far; ids of tokens; what the trajectory's last step says again.
+    "rllm": (
+        "artifacts", "eval_idx", "info", "metadata", "metadata.error.message", "session_id", "task.instruction",
+        "task.metadata", "timing", "trajectories.*.info", "trajectories.*.input", "trajectories.*.metadata",
+        "trajectories.*.output", "trajectories.*.task", "trajectories.*.timing", "trajectories.*.steps.*",
+    ),
+    "roll": ("ground_truth.*", "sampling_params.*", "tag.*"),
+    "swe_agent": (
+        "*environment", "*history.*", "*.query.*", "trajectory.*.messages.*", "*info.edited_files*", "*info.review.*",
+        "*info.swe_agent_hash", "*info.swe_rex_*", "info.model_stats.total_cost", "info.rloop_model_stats.*",
+        "*trajectory.*.extra_info", "*trajectory.*.state*", "*trajectory.*.thought",
+    ),
+    # Read only where there is no verdict.
+    "swebench_report": ("*tests_status*", "*patch_is_None", "*patch_exists", "*patch_successfully_applied"),
+    "terminal_bench": (
+        "id", "instruction", "model", "parser_results*", "recording_path", "test_*_at", "trial_*_at",
+    ),
+    # Named, not joined.
+    "trainer_sidecars": ("*",),
+    "trl": ("completion.*.name", "completion.*.tool_calls.*.type"),
+    # Metrics flattened to the top stand in `metrics`, too; clocks of the phases beside their durations.
+    "verifiers": (
+        "answer_reward", "correct", "format", "*calls.*.time.*", "errors.*.message", "errors.*.traceback",
+        "*nodes.*.token_ids.*", "traces.*.nodes.*.parent", "*num_output_tokens", "*task.data.artifact_max_bytes",
+        "*task.data.idx", "*timing.*", "*version",
+    ),
+}  # fmt: skip
