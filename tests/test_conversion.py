@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from corpora_in_tests import SAMPLES
 import trajlab
 from trajlab.cli import cli
 from trajlab.conversion import convert
-from trajlab.conversion.atif import EXTRA, encode
+from trajlab.conversion.atif import encode
 from trajlab.conversion.common import in_order
 from trajlab.errors import UsageError
+from trajlab.formats._atif_extra import EXTRA
 from trajlab.records import Message, RewardPart, Step, ToolCall, Trajectory
 
 FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in ("scripts", "gold"))
@@ -33,7 +35,7 @@ def test_every_sample_becomes_atif(folder: str, tmp_path: Path) -> None:
     corpus = trajlab.read(SAMPLES / folder)
     done = convert(SAMPLES / folder, out=tmp_path, to="atif")
     trajectories = corpus.trajectories.select(pl.len()).collect().item()
-    assert done.trajectories + done.empty == trajectories
+    assert done.trajectories == trajectories
     assert done.not_held == {}
     found = documents(tmp_path)
     assert len(found) == done.files == done.trajectories
@@ -123,8 +125,48 @@ def test_reading_order() -> None:
     assert said == ["S", "U", "a", "C", "b", "late"]
 
 
-def test_an_empty_trajectory_is_left_out() -> None:
-    assert encode(Trajectory("v", "0")) is None
+EVERYTHING = [
+    "run", "task_id", "native_id", "group_id", "attempt", "split", "train_step", "reward", "correct", "outcome",
+    "termination", "stop_reason", "gradable", "agent", "agent_version", "model", "prompt_tokens", "completion_tokens",
+    "cached_tokens", "reasoning_tokens", "seconds", "cost", "started_at", "tools_offered", "submission_chars",
+    "steps_allowed", "logged_steps", "n_steps", "n_calls", "n_executed", "n_invalid", "any_test", "agent_chars",
+    "reasoning_chars", "n_verifications", "n_readback", "stale",
+]  # fmt: skip
+OF_TABLES = {
+    "commands": ["program", "rule", "test_scope"],
+    "steps": ["text_chars", "reasoning_chars", "prompt_tokens", "completion_tokens", "cost", "timestamp",
+              "finish_reason", "invalid_action"],
+    "tool_calls": ["tool", "call_id", "command", "output_chars", "exit_code", "is_error", "executed", "invalid",
+                   "requestor", "seconds"],
+    "prompts": ["role", "after_step", "chars"],
+    "rewards": ["name", "value", "weight"],
+    "run_config": ["name", "configured", "applied"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_atif_is_read_back_the_same(folder: str, tmp_path: Path) -> None:
+    convert(SAMPLES / folder, out=tmp_path / "out", to="atif")
+    first, again = trajlab.read(SAMPLES / folder), trajlab.read(tmp_path / "out")
+    for table, columns in {"trajectories": EVERYTHING, **OF_TABLES}.items():
+        left, right = (
+            Counter(corpus.table(table).select(columns).collect().iter_rows())
+            if table != "trajectories"
+            else Counter(corpus.trajectories.select(columns).collect().iter_rows())
+            for corpus in (first, again)
+        )
+        assert left == right, table
+
+
+def test_a_trajectory_without_a_step_is_kept(tmp_path: Path) -> None:
+    row = {"instance_id": "outage", "messages": [], "exit_status": "APIError", "resolved": False}
+    rows = [row, {"instance_id": "fine", "messages": [{"role": "assistant", "content": "Done."}]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    for to in ("atif", "openai"):
+        done = convert(tmp_path / "rows.jsonl", out=tmp_path / to, to=to)
+        assert done.trajectories == 2
+        again = trajlab.read(tmp_path / to).trajectories.select("task_id", "n_steps", "outcome").collect()
+        assert sorted(again.rows()) == [("fine", 1, None), ("outage", 0, False)]
 
 
 def test_openai_rows_are_read_back_the_same(tmp_path: Path) -> None:

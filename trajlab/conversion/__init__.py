@@ -31,8 +31,8 @@ class Target(msgspec.Struct, frozen=True):
     """A format that can be written."""
 
     doc: str
-    encode: Callable[[Trajectory], bytes | None]
-    """The trajectory in the format; ``None`` where the format cannot hold one that is empty."""
+    encode: Callable[[Trajectory], bytes]
+    """The trajectory in the format."""
     file_of: Callable[[str, str, str], str]
     """Name of the file for (run, task, id): one for each trajectory, or one for a run."""
     holds: frozenset[str]
@@ -56,7 +56,6 @@ class Converted(msgspec.Struct):
         to: Format written.
         trajectories: Trajectories written.
         files: Files written.
-        empty: Trajectories without a turn or a prompt, which the format cannot hold.
         unread: Records that could not be read, and other problems met while reading.
         not_held: Field -> trajectories that record it, for fields that the format has no place for.
     """
@@ -65,7 +64,6 @@ class Converted(msgspec.Struct):
     to: str
     trajectories: int
     files: int
-    empty: int
     unread: list[str]
     not_held: dict[str, int]
 
@@ -145,7 +143,7 @@ class _Writer:
     def __init__(self, folder: Path, to: str, target: Target) -> None:
         self.folder = folder
         self.target = target
-        self.said = Converted(str(folder), to, 0, 0, 0, [], {})
+        self.said = Converted(str(folder), to, 0, 0, [], {})
         self.open: dict[Path, Path] = {}
         self.not_held: Counter[str] = Counter()
 
@@ -154,9 +152,6 @@ class _Writer:
             self.said.unread.append(f"{record.code}: {record.message}")
             return
         data = self.target.encode(record)
-        if data is None:
-            self.said.empty += 1
-            return
         path = self.folder / self.target.file_of(_slug(run), _slug(record.task_id or "task"), key)
         aside = self.open.get(path)
         if aside is None:

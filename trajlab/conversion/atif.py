@@ -12,12 +12,11 @@ from typing import Any
 import msgspec
 
 from trajlab.conversion.common import cleaned, in_order, without_none
+from trajlab.formats._atif_extra import EXTRA, NOBODY
 from trajlab.records import Message, Step, ToolCall, Trajectory
 
 DOC = "ATIF 1.7: one trajectory a file"
 VERSION = "ATIF-v1.7"
-EXTRA = "trajlab"
-"""Key of the ``extra`` objects that holds what is ours."""
 
 _ROOT = (
     "task_id", "group_id", "attempt", "split", "train_step", "epoch", "policy_version_first", "policy_version_last",
@@ -37,16 +36,13 @@ HOLDS = frozenset(
 )  # fmt: skip
 
 
-def encode(trajectory: Trajectory) -> bytes | None:
-    """One ATIF document; ``None`` where there is neither a prompt nor a turn, since ATIF wants a step."""
-    steps = _steps(trajectory)
-    if not steps:
-        return None
+def encode(trajectory: Trajectory) -> bytes:
+    """One ATIF document."""
     document = {
         "schema_version": VERSION,
         "trajectory_id": trajectory.native_id,
         "agent": _agent(trajectory),
-        "steps": steps,
+        "steps": _steps(trajectory),
         "final_metrics": without_none(
             {
                 "total_prompt_tokens": trajectory.prompt_tokens,
@@ -80,12 +76,15 @@ def _ours(trajectory: Trajectory) -> dict[str, Any]:
         values["rewards"] = [without_none(msgspec.structs.asdict(part)) for part in trajectory.rewards]
     if trajectory.settings:
         values["settings"] = [without_none(msgspec.structs.asdict(setting)) for setting in trajectory.settings]
+    if trajectory.tools_offered == []:
+        values["tools_offered"] = []
     return {EXTRA: values}
 
 
 def _steps(trajectory: Trajectory) -> list[dict[str, Any]]:
-    """Prompts and turns in reading order, numbered from 1."""
+    """Prompts and turns in reading order, numbered from 1; an empty one where there are none, since ATIF wants one."""
     told = [_prompt(item) if isinstance(item, Message) else _turn(item) for item in in_order(trajectory)]
+    told = told or [{"source": "system", "message": "", "extra": {EXTRA: {"role": NOBODY}}}]
     return [{"step_id": number, **step} for number, step in enumerate(told, 1)]
 
 

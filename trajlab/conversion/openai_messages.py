@@ -27,12 +27,9 @@ HOLDS = frozenset(
 )  # fmt: skip
 
 
-def encode(trajectory: Trajectory) -> bytes | None:
-    """One line; ``None`` where there is neither a prompt nor a turn."""
-    messages = _messages(trajectory)
-    if not messages:
-        return None
-    row: dict[str, Any] = {"messages": messages}
+def encode(trajectory: Trajectory) -> bytes:
+    """One line."""
+    row: dict[str, Any] = {"messages": _messages(trajectory)}
     row |= without_none({column: getattr(trajectory, field) for column, field in _COLUMNS.items()})
     if trajectory.tools_offered is not None:
         row["tools"] = [{"type": "function", "function": {"name": name}} for name in trajectory.tools_offered]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trajlab.formats._atif_extra import NOBODY, ours, restore_step, restore_trajectory
 from trajlab.formats._mini_swe_agent_document import FENCE, RETURN_CODE, output_of
 from trajlab.formats._turns import Turns, exit_code_in, span, sum_tokens, task_of_prompt, tool_call
 from trajlab.formats._values import (
@@ -51,7 +52,7 @@ def _trajectory(segments: list[dict[str, Any]], variant: str) -> Trajectory:
         variant,
         "0",
         native_id=first(word(head.get("trajectory_id")), word(head.get("session_id"))),
-        agent=word(agent.get("name")),
+        agent=_known(agent.get("name")),
         agent_version=_known(agent.get("version")),
         model=_known(agent.get("model_name")),
         settings=list(settings(mapping(agent.get("extra")))),
@@ -60,21 +61,24 @@ def _trajectory(segments: list[dict[str, Any]], variant: str) -> Trajectory:
              for tool in mappings(agent.get("tool_definitions"))]  # fmt: skip
     if names:
         trajectory.tools_offered = [name for name in names if name]
-    steps = [step for segment in segments for step in mappings(segment.get("steps"))]
-    reader = _Reader(trajectory)
-    for step in steps:
-        reader.take(step)
+    records = [step for segment in segments for step in mappings(segment.get("steps"))]
+    reader = _Reader(trajectory, as_shown=not ours(head))
+    for record in records:
+        reader.take(record)
     reader.turns.close()
+    for record, made in reader.read:
+        restore_step(record, made)
     converted = (text(head.get("notes")) or "").startswith("Converted from")
     if converted:  # the times are those of the conversion
-        for made in trajectory.steps:
-            made.timestamp = None
+        for step in trajectory.steps:
+            step.timestamp = None
     else:
         span(trajectory, reader.times)
     _totals(trajectory, mapping(last.get("final_metrics")), reader, alone=len(segments) == 1)
     if len(segments) == 1:
         stated = count(mapping(head.get("final_metrics")).get("total_steps"))
-        reconcile(trajectory, "steps of all sources", stated, len(steps))
+        reconcile(trajectory, "steps of all sources", stated, len(records))
+    restore_trajectory(head, trajectory)
     task_of_prompt(trajectory)
     return trajectory
 
@@ -93,7 +97,7 @@ def _totals(trajectory: Trajectory, stated: dict[str, Any], reader: _Reader, *, 
             reconcile(trajectory, "prompt tokens", prompt, total(tokens[0] for tokens in counted))
         if all(tokens[1] is not None for tokens in counted):
             reconcile(trajectory, "completion tokens", completion, total(tokens[1] for tokens in counted))
-    if prompt or completion:
+    if prompt or completion or not reader.as_shown:
         trajectory.prompt_tokens, trajectory.completion_tokens = prompt, completion
         trajectory.cached_tokens = count(stated.get("total_cached_tokens"))
     sum_tokens(trajectory)
@@ -105,12 +109,14 @@ def _totals(trajectory: Trajectory, stated: dict[str, Any], reader: _Reader, *, 
 
 
 class _Reader:
-    def __init__(self, trajectory: Trajectory) -> None:
+    def __init__(self, trajectory: Trajectory, *, as_shown: bool) -> None:
+        self.as_shown = as_shown  # results are as the agent was shown them: exit codes stand in their text
         self.trajectory = trajectory
         self.turns = Turns(trajectory)
         self.times: list[float | None] = []
         self.cached: list[int | None] = []
         self.delegated = False
+        self.read: list[tuple[dict[str, Any], Step]] = []
 
     def take(self, record: dict[str, Any]) -> None:
         if record.get("is_copied_context") is True:
@@ -120,12 +126,17 @@ class _Reader:
         results = mappings(mapping(record.get("observation")).get("results"))
         self.delegated = self.delegated or any(result.get("subagent_trajectory_ref") for result in results)
         if source != "agent":
-            self.turns.say(_ROLES.get(source, source), content_text(record.get("message")))
+            role = text(ours(record).get("role")) or _ROLES.get(source, source)
+            if role == NOBODY:
+                return
+            if role != "tool" or record.get("message"):
+                self.turns.say(role, content_text(record.get("message")))
             for result in results:
                 if result.get("content"):
                     self.turns.say("tool", content_text(result["content"]))
             return
         step = self._step(record)
+        self.read.append((record, step))
         for call in mappings(record.get("tool_calls")):
             made = tool_call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"))
             if made.tool == "swe_agent_action" and isinstance(made.arguments, dict):
@@ -176,6 +187,8 @@ class _Reader:
             return
         call.output, call.executed = output, True
         self.turns.settle(call)
+        if not self.as_shown:
+            return
         found = RETURN_CODE.match(output)
         if found:
             call.exit_code, call.output = int(found[1]), output_of(output[found.end() :])

@@ -13,6 +13,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._atif import subagent, trajectories
+from trajlab.formats._atif_extra import ours
 from trajlab.formats._values import Records, load, mapping
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
@@ -26,10 +27,17 @@ _CARRIES = frozenset(
 )  # fmt: skip
 _SINCE_1_5 = _CARRIES | {"tools_offered", "gradable"}
 
+_CONVERTED = _SINCE_1_5 | {
+    "group_id", "attempt", "split", "train_step", "logged_epoch", "policy_version_first", "policy_version_last",
+    "reward", "logged_correct", "logged_outcome", "logged_termination", "stop_reason", "steps_allowed",
+    "logged_steps", "reasoning_tokens", "submission_chars",
+}  # fmt: skip
+
 VARIANTS = {
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}", _CARRIES) for n in range(5)},
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}", _SINCE_1_5) for n in (5, 6)},
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}, embedded subagents", _SINCE_1_5) for n in (7, 8)},
+    "converted": Variant("written by `trajlab convert`: ATIF-v1.7, task, verdict and rewards in `extra`", _CONVERTED),
 }
 
 _VERSION = re.compile(rb'"schema_version"\s*:\s*"ATIF-v(\d\.\d)"')
@@ -52,6 +60,8 @@ def recognise(probe: Probe) -> str | None:
         return None
     document = mapping(probe.records[0]) if probe.records else {}
     version = str(document.get("schema_version")).removeprefix("ATIF-v")
+    if version == "1.7" and ours(document):
+        return "converted" if isinstance(document.get("steps"), list) else None
     return version if version in VARIANTS and isinstance(document.get("steps"), list) else None
 
 

@@ -15,6 +15,7 @@ from trajlab.sources.probe import Probe
 VARIANTS = {
     "harbor": Variant("Harbor: job result, settings, locks, what the verifier and the artifacts left", frozenset()),
     "terminal_bench": Variant("terminal-bench 1: `run_metadata.json`, results of the whole run", frozenset()),
+    "conversion": Variant("`convert.json`: what `trajlab convert` wrote, and what it could not", frozenset()),
     "openhands": Variant("OpenHands: `metadata.json` of a benchmark, `TASKS.json`", frozenset()),
 }
 
@@ -24,6 +25,7 @@ _BY_KEYS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("harbor", "config.json", frozenset({"trial_name", "trials_dir"})),
     ("terminal_bench", "run_metadata.json", frozenset({"run_id", "agent_name"})),
     ("terminal_bench", "results.json", frozenset({"results", "accuracy"})),
+    ("conversion", "convert.json", frozenset({"to", "not_held", "unread"})),
     ("openhands", "metadata.json", frozenset({"agent_class", "llm_config", "max_iterations"})),
 )
 _BY_PLACE = {
