@@ -1,0 +1,113 @@
+"""Speed of every reader beside the chat reader: ``python tests/benches/formats.py`` prints JSON.
+
+Each sample of ``data_samples`` is repeated until there is enough to measure: the lines of line files in one file, other
+files as many copies of themselves (a document, or the folder of a conversation). What is counted is the CPU time of
+``read`` in a fresh process. A ratio of 2 is twice the time for the same bytes that the chat reader takes for its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPOSITORY)]
+SAMPLES = REPOSITORY / "data_samples"
+BASELINE = ("chat", "openai")
+MOST_COPIES = 200
+
+
+def sample_bundles() -> dict[tuple[str, str], list[Path]]:
+    """Files of the largest sample of every variant."""
+    from trajlab.corpus.plan import claim, gathered
+    from trajlab.sources.discover import discover
+
+    claims = [claim(file, None) for file in discover([SAMPLES]).files]
+    logs = [one for one in claims if one.role == "log" and "edge_cases" not in one.file.relpath]
+    best: dict[tuple[str, str], list[Path]] = {}
+    for members in gathered(logs):
+        key = (members[0].format or "", members[0].variant or "")
+        files = [Path(member.file.path) for member in members]
+        if size_of(files) > size_of(best.get(key, [])):
+            best[key] = files
+    return best
+
+
+def size_of(files: list[Path]) -> int:
+    return sum(path.stat().st_size for path in files)
+
+
+def repeat(files: list[Path], folder: Path, size: int) -> None:
+    """Write copies of a sample below a folder until they have this size."""
+    first = files[0]
+    times = max(2, min(MOST_COPIES, size // size_of(files)))
+    if len(files) == 1 and first.suffix == ".jsonl" and len(first.read_bytes().splitlines()) > 1:
+        data = first.read_bytes()
+        target = folder / first.relative_to(SAMPLES)
+        target.parent.mkdir(parents=True)
+        target.write_bytes((data if data.endswith(b"\n") else data + b"\n") * (size // len(data)))
+        return
+    for number in range(times):
+        for path in files:
+            target = folder / str(number) / path.relative_to(SAMPLES)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def child(folder: str) -> None:
+    """Read all logs below a folder and print their bytes, records and the CPU time of reading."""
+    from trajlab.corpus.plan import UnitSizes, claim, pack
+    from trajlab.formats import log_format
+    from trajlab.sources.discover import discover
+
+    logs = [one for one in (claim(file, None) for file in discover([folder]).files) if one.role == "log"]
+    units = pack(logs, forced_run=False, keep_texts=False, read_to={}, sizes=UnitSizes())
+    bundles = [item.bundle for unit in units for item in unit.bundles]
+    start = time.process_time()
+    records = sum(1 for bundle in bundles for _ in log_format(bundle.format).read(bundle))
+    spent = time.process_time() - start
+    print(json.dumps({"cpu": spent, "bytes": sum(one.file.size for one in logs), "records": records}))
+
+
+def measure(files: list[Path], size: int, repeats: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="trajlab-bench-") as folder:
+        repeat(files, Path(folder), size)
+        command = [sys.executable, __file__, "--child", folder]
+        costs = [
+            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            for _ in range(repeats)
+        ]
+    return min(costs, key=lambda cost: cost["cpu"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=float, default=4, help="size that each sample is repeated to")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--format", help="only this format, beside the chat reader")
+    parser.add_argument("--child", metavar="FOLDER", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
+        return
+    size = int(arguments.megabytes * 1e6)
+    samples = {
+        key: files
+        for key, files in sorted(sample_bundles().items())
+        if key == BASELINE or arguments.format in (None, key[0])
+    }
+    costs = {key: measure(files, size, arguments.repeats) for key, files in samples.items()}
+    rates = {key: cost["bytes"] / cost["cpu"] for key, cost in costs.items()}
+    ratios = {f"{name}/{variant}": round(rates[BASELINE] / rate, 2) for (name, variant), rate in rates.items()}
+    chat = {"megabytes_per_cpu_second": round(rates[BASELINE] / 1e6, 1)}
+    print(json.dumps({"time_for_the_same_bytes_vs_chat": ratios, "chat": chat}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
