@@ -13,7 +13,7 @@ from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit, UnitBundle
 from trajlab.corpus.rows import digest, failed
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
@@ -56,7 +56,7 @@ class Claim(msgspec.Struct):
     file: SourceFile
     run: str
     role: str
-    """``log``, ``companion``, ``unclaimed`` or ``unreadable``."""
+    """``log``, ``companion``, ``metrics``, ``unclaimed`` or ``unreadable``."""
     format: str | None = None
     variant: str | None = None
     sliceable: bool = False
@@ -72,6 +72,7 @@ def claim(file: SourceFile, run: str | None) -> Claim:
         probe = Probe(file)
         claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
         claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
+        claims += [(n, "metrics", v) for n in METRIC_LOGS if (v := metric_format(n).recognise(probe))]
         claims = claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
     except OSError as error:
         problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")

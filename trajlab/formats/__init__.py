@@ -7,7 +7,8 @@ A format is a module with
 - ``read(bundle)``: yields :class:`~trajlab.records.Trajectory` and :class:`~trajlab.records.Problem`,
   one at a time; a pure function of the bundle's bytes.
 
-A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``.
+A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``, a trainer's metric log
+``read_metrics(bundle)``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,18 @@ class Outcome(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
+class Metric(msgspec.Struct, frozen=True):
+    """One metric at one training step."""
+
+    step: int
+    name: str | None
+    """Name shared by all trainers; ``None``: there is none for it."""
+    raw_name: str
+    value: float | None
+    """``None``: logged as null, NaN or infinite."""
+    line: int
+
+
 class LogFormat(Protocol):
     """A module that reads trajectories."""
 
@@ -66,6 +79,18 @@ class CompanionFormat(Protocol):
         """Yield what the bundle holds."""
 
 
+class MetricFormat(Protocol):
+    """A module that reads metrics of a trainer."""
+
+    VARIANTS: dict[str, Variant]
+
+    def recognise(self, probe: Probe) -> str | None:
+        """Name of the variant, or ``None``."""
+
+    def read_metrics(self, bundle: Bundle) -> Iterator[Metric | Problem]:
+        """Yield what the bundle holds."""
+
+
 LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
     "verl": "verl rollout and validation dumps",
@@ -83,6 +108,11 @@ COMPANIONS: dict[str, str] = {
 }
 """Files that speak about trajectories of other files."""
 
+METRIC_LOGS: dict[str, str] = {
+    "verl_metrics": "metric logs of verl's file logger",
+}
+"""Files that speak about the training steps of a run."""
+
 
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
@@ -92,3 +122,8 @@ def log_format(name: str) -> LogFormat:
 def companion_format(name: str) -> CompanionFormat:
     """The module that reads companions of the format ``name``."""
     return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))
+
+
+def metric_format(name: str) -> MetricFormat:
+    """The module that reads metric logs of the format ``name``."""
+    return cast("MetricFormat", importlib.import_module(f"trajlab.formats.{name}"))

@@ -35,7 +35,13 @@ class ScoreSeries(msgspec.Struct):
     epoch_starts: list[int]
     """First training step of each epoch of ``epochs``."""
     own_partition: bool
-    """The epochs of the scores were given apart from those of the rollouts."""
+    """The epochs of the scores are others' than the rollouts': given apart, or the trainer's."""
+    source: str = "rollouts"
+    """``rollouts``: means of their rewards; ``metrics``: as the trainer's metric log states it."""
+    compared: int = 0
+    """Training steps at which the metric log states a score beside the rollouts."""
+    largest_gap: float | None = None
+    """Largest difference between the two; ``None``: nothing to compare."""
 
     @property
     def direction(self) -> int:
@@ -50,19 +56,29 @@ class ScoreSeries(msgspec.Struct):
         return None if len(values) < 2 else all(a < b for a, b in itertools.pairwise(values))
 
 
-def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> ScoreSeries | None:
-    """The series of a run; ``None`` where no trajectory has both a reward and a training step.
+def score_series(
+    trajectories: Trajectories, boundaries: Sequence[int] = (), logged: pl.DataFrame | None = None
+) -> ScoreSeries | None:
+    """The series of a run; ``None`` where neither rollouts nor a metric log tell a score by training step.
 
     Args:
         trajectories: One run.
         boundaries: First training step of each epoch after the first, for the scores alone; empty: the periods of
             the trajectories.
+        logged: ``step`` and ``value``: the score as the trainer's metric log states it. It serves where the rollouts
+            have no reward, and is compared with them where they have.
     """
     known = trajectories.frame.filter(pl.col("reward").is_not_null() & pl.col("train_step").is_not_null())
-    if known.is_empty():
-        return None
-    columns = (pl.col("reward").mean(), pl.col("period_order").min(), pl.col("period").first())
-    batches = known.sort("period_order").group_by("train_step").agg(*columns).sort("train_step")
+    placed = trajectories.frame.filter(pl.col("train_step").is_not_null()).sort("period_order")
+    periods = placed.group_by("train_step").agg(pl.col("period_order").min(), pl.col("period").first())
+    batches = known.group_by("train_step").agg(pl.col("reward").mean())
+    gaps = _gaps(batches, logged)
+    source = "rollouts"
+    if batches.is_empty():
+        if logged is None or logged.is_empty():
+            return None
+        batches, source = logged.select(train_step="step", reward="value"), "metrics"
+    batches = batches.join(periods, on="train_step", how="left").sort("train_step")
     steps, values = batches["train_step"].to_list(), batches["reward"].to_numpy()
     if boundaries:
         epochs = np.searchsorted(np.sort(np.asarray(boundaries)), steps, side="right")
@@ -82,7 +98,18 @@ def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> 
         epoch_names=[names.get(epoch, f"epoch {epoch}") for epoch in kept],
         epoch_starts=[int(np.asarray(steps)[epochs == epoch].min()) for epoch in kept],
         own_partition=bool(boundaries),
+        source=source,
+        compared=len(gaps),
+        largest_gap=float(np.abs(gaps).max()) if len(gaps) else None,
     )
+
+
+def _gaps(batches: pl.DataFrame, logged: pl.DataFrame | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Mean reward of the rollouts less the logged score, at every step that has both."""
+    if logged is None:
+        return np.empty(0)
+    both = batches.join(logged.select(train_step="step", value="value"), on="train_step", how="inner")
+    return (both["reward"] - both["value"]).to_numpy()
 
 
 def rollout_epoch_starts(trajectories: Trajectories) -> list[int]:

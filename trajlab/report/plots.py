@@ -201,6 +201,7 @@ def stacked_shares(
     n: Sequence[int] | None = None,
     caption: object = "",
     alt: str = "",
+    unknown: str = "not observed",
 ) -> Html:
     """One bar per label, split into parts that are shares of one whole.
 
@@ -211,6 +212,7 @@ def stacked_shares(
         n: Denominator of each bar.
         caption: Text below the figure.
         alt: What the figure shows; by default every share.
+        unknown: Words for a bar of which nothing is known.
     """
     with drawing(WIDTH, 62 + 30 * max(len(labels), 1)) as figure:
         axes = figure.add_subplot()
@@ -223,9 +225,8 @@ def stacked_shares(
             _written_in(axes, start, known)
             start = [before + share for before, share in zip(start, known, strict=True)]
         names = [label(text) + (f"  n {n[row]:,}" if n else "") for row, text in enumerate(labels)]
-        _stacked_axes(
-            axes, names, [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
-        )
+        empty = [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
+        _stacked_axes(axes, names, empty, unknown)
         shown = (
             f"{label(text)}: "
             + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
@@ -244,9 +245,9 @@ def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> 
             )
 
 
-def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int]) -> None:
+def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int], unknown: str) -> None:
     for row in empty:
-        axes.text(0.01, row, "not observed", va="center", color=MUTED, style="italic")
+        axes.text(0.01, row, unknown, va="center", color=MUTED, style="italic")
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axes.set_xlim(0, 1)

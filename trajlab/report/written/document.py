@@ -11,7 +11,7 @@ import msgspec
 from trajlab.report.tables import badge
 from trajlab.report.text import Html, escape, join, visible
 
-Tone = Literal["plain", "ok", "warn", "alarm", "unobserved"]
+Tone = Literal["plain", "ok", "warn", "alarm", "unobserved", "not_shown"]
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -21,9 +21,12 @@ class Shown(msgspec.Struct, frozen=True):
     interval: str = ""
     count: str = ""
     method: str = ""
+    missing: str = ""
+    """How many are not observed, with what parts it from the count."""
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.value, self.interval, f"({self.count})" if self.count else "") if part)
+        count = f"({self.count}{self.missing})" if self.count else ""
+        return " ".join(part for part in (self.value, self.interval, count) if part)
 
 
 Cell = str | Shown
@@ -52,7 +55,18 @@ class Table(msgspec.Struct, frozen=True):
     caption: str = ""
 
 
-Block = Paragraph | Bullets | Table
+class Drawing(msgspec.Struct, frozen=True):
+    """A figure; only the HTML face shows it, and a table beside it holds its numbers."""
+
+    figure: Html
+
+
+_WIDE = 4
+"""Columns beyond which interval and count stand below each other."""
+_SHORT = 16
+"""Characters of a text that is kept on one line."""
+
+Block = Paragraph | Bullets | Table | Drawing
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -102,11 +116,11 @@ def to_markdown(document: Document) -> str:
     parts = [f"# {markdown_text(document.title)}"]
     for section in document.sections:
         parts.append(f"## {markdown_text(section.title)}")
-        parts += [_markdown_block(block) for block in section.blocks]
+        parts += [_markdown_block(block) for block in section.blocks if not isinstance(block, Drawing)]
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_block(block: Block) -> str:
+def _markdown_block(block: Paragraph | Bullets | Table) -> str:
     if isinstance(block, Paragraph):
         lead = f"**{markdown_text(block.word)}** " if block.word else ""
         return lead + markdown_text(block.text) if lead else markdown_line(block.text)
@@ -124,24 +138,30 @@ def _row(cells: Sequence[str]) -> str:
 
 def section_html(section: Section) -> Html:
     """A section with its heading."""
-    body = [_html_block(block) for block in section.blocks]
+    body = [block_html(block) for block in section.blocks]
     return join([Html(f'<h2 id="report-{escape(section.key)}">{escape(section.title)}</h2>'), *body], "\n")
 
 
-def _html_block(block: Block) -> Html:
+def block_html(block: Block) -> Html:
+    """A part of a section."""
     if isinstance(block, Paragraph):
         if block.tone == "plain":
             return Html(f"<p>{escape(block.text)}</p>")
-        word = badge(block.tone, block.word)
-        return Html(f'<div class="callout {escape(block.tone)}"><p>{word} {escape(block.text)}</p></div>')
+        colour = "unobserved" if block.tone == "not_shown" else block.tone
+        word = badge(colour, block.word)
+        return Html(f'<div class="callout {escape(colour)}"><p>{word} {escape(block.text)}</p></div>')
+    if isinstance(block, Drawing):
+        return block.figure
     if isinstance(block, Bullets):
         return Html("<ul>" + join(Html(f"<li>{escape(item)}</li>") for item in block.items) + "</ul>")
     head = join(
         Html(f"<th scope=col{' class=num' if place else ''}>{escape(name)}</th>")
         for place, name in enumerate(block.head)
     )
+    narrow = len(block.head) > _WIDE
     body = join(
-        Html(f"<tr>{join(_html_cell(cell, bool(place)) for place, cell in enumerate(row))}</tr>") for row in block.rows
+        Html(f"<tr>{join(_html_cell(cell, bool(place), narrow) for place, cell in enumerate(row))}</tr>")
+        for row in block.rows
     )
     caption = Html(f"<caption>{escape(block.caption)}</caption>") if block.caption else Html("")
     label = escape(block.caption or block.head[0] or "table")
@@ -151,10 +171,13 @@ def _html_block(block: Block) -> Html:
     )
 
 
-def _html_cell(cell: Cell, right: bool) -> Html:
+def _html_cell(cell: Cell, right: bool, narrow: bool) -> Html:
     if isinstance(cell, str):
-        return Html(f"<td{' class=num' if right else ''}>{escape(cell)}</td>")
-    small = " · ".join(part for part in (cell.interval, cell.count) if part)
+        kind = ' class="num est"' if right and len(cell) <= _SHORT else " class=num" if right else ""
+        return Html(f"<td{kind}>{escape(cell)}</td>")
+    between = Html("<br>") if narrow else Html(" · ")
+    parts = (cell.interval, cell.count, cell.missing.lstrip(" ,，"))
+    small = join([escape(part) for part in parts if part], between)
     title = f' title="{escape(cell.method)}"' if cell.method else ""
-    below = f"<small>{escape(small)}</small>" if small else ""
+    below = f"<small>{small}</small>" if small else ""
     return Html(f'<td class="num est"><span{title}><b>{escape(cell.value)}</b>{below}</span></td>')
