@@ -132,7 +132,7 @@ class Contribution(msgspec.Struct):
 
 
 class Copies(msgspec.Struct, frozen=True):
-    """Trajectories of one run that are, word for word and at the same training step, trajectories of another."""
+    """Trajectories of one run that are, word for word, at the same step and with the same verdict, those of another."""
 
     before: str
     after: str
@@ -273,10 +273,9 @@ def compare_sides(sides: Sequence[Side], seed: int = 0, validation_n: int | None
 
 
 def _copies(before: Side, after: Side) -> Copies | None:
-    counts = [
-        side.trajectories.frame.group_by("content_digest", "task_id", "train_step").len() for side in (before, after)
-    ]
-    both = counts[0].join(counts[1], on=["content_digest", "task_id", "train_step"], nulls_equal=True)
+    key = ["content_digest", "task_id", "train_step", "reward", "correct"]
+    counts = [side.trajectories.frame.group_by(key).len() for side in (before, after)]
+    both = counts[0].join(counts[1], on=key, nulls_equal=True)
     shared = int(both.select(pl.min_horizontal("len", "len_right").sum()).item() or 0)
     sizes = {side.trajectories.frame.height for side in (before, after)}
     enough = shared and shared >= COPIED * min(sizes)

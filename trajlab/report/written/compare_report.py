@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from trajlab.measures.budgets import KINDS, differing, unknown
@@ -70,15 +71,7 @@ def _collapses(words: Words, sides: Sequence[Side], changes: Sequence[Changes]) 
 
 def _conclusion(words: Words, found: Comparison, collapses: Sequence[Block]) -> list[Block]:
     blocks: list[Block] = _copies(words, found)
-    for ranked in found.rankings:
-        best, value = ranked.pooled[0]
-        order = " > ".join(f"{name} {words.of_measure(ranked.name, e).value}" for name, e in ranked.pooled)
-        blocks.append(
-            Paragraph(
-                words.say("conclusion.best", run=best, measure=words.measure(ranked.name),
-                          value=words.of_measure(ranked.name, value), order=order)
-            )
-        )  # fmt: skip
+    blocks += [_first(words, ranked) for ranked in found.rankings]
     if not found.rankings:
         blocks.append(words.tell("unobserved", "conclusion.no_ranking"))
     blocks += [*_ceiling(words, found), *collapses]
@@ -111,6 +104,19 @@ def _ceiling(words: Words, found: Comparison) -> list[Block]:
     zero = words.of_measure("reward_zero_rate", side.estimate("reward_zero_rate"))
     return [Paragraph(words.say("conclusion.ceiling", run=side.name, mean=number(side.score.mean.value),
                                 maximum=f"{side.score.maximum:.4f}", step=step, zero=zero))]  # fmt: skip
+
+
+def _first(words: Words, ranked: Ranked) -> Block:
+    """Which run is first, or which are level."""
+    value = ranked.pooled[0][1]
+    level = [name for name, e in ranked.pooled if e.value == value.value]
+    order = f"{ranked.pooled[0][0]} {words.of_measure(ranked.name, value).value}"
+    for (_, before), (name, e) in itertools.pairwise(ranked.pooled):
+        order += f" {'=' if e.value == before.value else '>'} {name} {words.of_measure(ranked.name, e).value}"
+    title, shown = words.measure(ranked.name), words.of_measure(ranked.name, value)
+    if len(level) > 1:
+        return Paragraph(words.say("conclusion.tie", runs=words.list(level), measure=title, value=shown, order=order))
+    return Paragraph(words.say("conclusion.best", run=level[0], measure=title, value=shown, order=order))
 
 
 def _copies(words: Words, found: Comparison) -> list[Block]:
