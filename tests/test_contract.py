@@ -16,13 +16,13 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 import trajlab
 from trajlab import Corpus
 from trajlab.corpus.plan import claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
-COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions"}
+COMPANION_NAMES = {"report.json": "swebench_report", "preds.json": "predictions", "legacy_run.jsonl": "verl_metrics"}
 EMPTY = "verl/edge_cases/empty_file/1.jsonl"
 PROBLEMS = {
     "verl/edge_cases/bad_middle_line/1.jsonl": {"unreadable_record": 1},
@@ -60,6 +60,7 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     probe = Probe(only_file(path))
     strict = [name for name in LOGS if log_format(name).recognise(probe)]
     strict += [name for name in COMPANIONS if companion_format(name).recognise(probe)]
+    strict += [name for name in METRIC_LOGS if metric_format(name).recognise(probe)]
     fallback = [name for name in FALLBACK_LOGS if log_format(name).recognise(probe)]
     claimed = claim(only_file(path), None)
     if path == EMPTY:
@@ -69,7 +70,8 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     expected = COMPANION_NAMES.get(Path(path).name, {"hacks": "chat"}.get(folder, folder))
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
-    assert claimed.role == ("companion" if expected in COMPANIONS else "log")
+    roles = {**dict.fromkeys(COMPANIONS, "companion"), **dict.fromkeys(METRIC_LOGS, "metrics")}
+    assert claimed.role == roles.get(expected, "log")
 
 
 @pytest.mark.parametrize("path", log_files())
