@@ -13,6 +13,8 @@ from trajlab.measures.frame import Trajectories
 from trajlab.stats import Estimate, Test, mann_kendall, mean, theil_sen
 
 TREND_LEVEL = 0.05
+SAME_SCORE = 0.001
+"""Rollouts and metric log state the same score where they differ by no more."""
 
 
 class ScoreSeries(msgspec.Struct):
@@ -42,6 +44,8 @@ class ScoreSeries(msgspec.Struct):
     """Training steps at which the metric log states a score beside the rollouts."""
     largest_gap: float | None = None
     """Largest difference between the two; ``None``: nothing to compare."""
+    gap_steps: list[int] = []
+    """Training steps at which the two differ by more than `SAME_SCORE`."""
 
     @property
     def direction(self) -> int:
@@ -99,17 +103,17 @@ def score_series(
         epoch_starts=[int(np.asarray(steps)[epochs == epoch].min()) for epoch in kept],
         own_partition=bool(boundaries),
         source=source,
-        compared=len(gaps),
-        largest_gap=float(np.abs(gaps).max()) if len(gaps) else None,
+        compared=gaps.height,
+        largest_gap=gaps["gap"].max() if gaps.height else None,  # type: ignore[arg-type]
+        gap_steps=gaps.filter(pl.col("gap") > SAME_SCORE)["train_step"].to_list(),
     )
 
 
-def _gaps(batches: pl.DataFrame, logged: pl.DataFrame | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Mean reward of the rollouts less the logged score, at every step that has both."""
-    if logged is None:
-        return np.empty(0)
-    both = batches.join(logged.select(train_step="step", value="value"), on="train_step", how="inner")
-    return (both["reward"] - both["value"]).to_numpy()
+def _gaps(batches: pl.DataFrame, logged: pl.DataFrame | None) -> pl.DataFrame:
+    """How far mean reward of the rollouts and logged score are apart, at every step that has both."""
+    told = pl.DataFrame(schema={"step": pl.Int64, "value": pl.Float64}) if logged is None else logged
+    both = batches.join(told.select(train_step="step", value="value"), on="train_step", how="inner").sort("train_step")
+    return both.select("train_step", gap=(pl.col("reward") - pl.col("value")).abs())
 
 
 def rollout_epoch_starts(trajectories: Trajectories) -> list[int]:

@@ -109,7 +109,9 @@ def measure_of(name: str) -> Measure:
     return OWN.get(name) or BY_NAME[name]
 
 
-def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margin: float = MARGIN) -> Stages:
+def compare_stages(
+    trajectories: Trajectories, n: int = 80, seed: int = 0, margin: float = MARGIN, *, whole: bool = True
+) -> Stages:
     """Draw from the first and the last quarter of the training steps and compare.
 
     The draws are simple random samples without replacement, each from a generator of its own.
@@ -119,6 +121,7 @@ def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margi
         n: Trajectories drawn from each stage; all of a stage that has fewer.
         seed: Seed of the draws.
         margin: How far the share that executes anything may fall and still count as held.
+        whole: Compare all trajectories of the stages as well as those drawn.
 
     Raises:
         UsageError: No training steps, fewer than two, an empty sample, or a margin outside (0, 1).
@@ -142,7 +145,7 @@ def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margi
         ],
         contrasts=adjust(contrasts, PRIMARY),
         executes=contrast(EXECUTES, *drawn, include_errors=errors),
-        whole=[contrast(measure, *pair, include_errors=errors) for measure in WHOLE],
+        whole=[contrast(measure, *pair, include_errors=errors) for measure in (WHOLE if whole else ())],
     )
 
 

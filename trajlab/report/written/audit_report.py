@@ -77,7 +77,7 @@ def _finding(words: Words, finding: Finding, side: Side) -> str:
     measure = next((check.measure for check in LINE_CHECKS if check.code == finding.code), None)
     if measure is None or side.estimate(measure).value is None:
         return text
-    return f"{text}: {words.of_measure(measure, side.estimate(measure))}"
+    return words.pair(text, words.of_measure(measure, side.estimate(measure)))
 
 
 def write_audit_report(audit: EpochAudit, language: str = "en") -> Html | None:

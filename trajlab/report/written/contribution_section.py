@@ -80,12 +80,13 @@ def _source(words: Words, found: Sequence[ValidationDifference]) -> str:
 
 def _validation_row(words: Words, item: ValidationDifference) -> list[Cell]:
     unseen = words.say("word.not_observed")
+    arms = "" if item.n is None else f"n {item.n[0]:,} + {item.n[1]:,}"
     return [
         item.name.removeprefix(START),
         f"{item.step:,}",
         number(item.first),
         number(item.second),
-        words.change("", item.change),
+        words.change("", item.change, arms),
         unseen if item.sigma is None else f"{item.sigma:.1f} σ",
         unseen if item.needed is None else f"{item.needed:,}",
     ]

@@ -14,6 +14,8 @@ from trajlab.report.written.words import Words, is_share
 
 FOLLOWED = ("correct_rate", "tool_use_rate", "mean_steps")
 """Drawn over the periods, beside the score."""
+OF_COMMANDS = ("any_test_rate", "inline_rate", "think_fraction", "edits_per_step")
+"""Drawn too where agents run tests or think."""
 
 
 def over_periods(words: Words, sides: Sequence[Side]) -> list[Block]:
@@ -27,7 +29,8 @@ def over_periods(words: Words, sides: Sequence[Side]) -> list[Block]:
     if len(places) < 2:
         return []
     panels: dict[str, dict[str, Estimates]] = {words.say("score.score"): scores} if scores else {}
-    for name in FOLLOWED:
+    working = any(side.estimate(name).value for side in sides for name in ("any_test_rate", "think_fraction"))
+    for name in (*FOLLOWED, *(OF_COMMANDS if working else ())):
         own: dict[str, Estimates] = {side.name: side.sequence(name) or [side.estimate(name)] for side in sides}
         panels[words.measure(name)] = own
     title = words.say("figure.over_periods")

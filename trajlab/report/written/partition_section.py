@@ -10,8 +10,8 @@ from trajlab.report.written.course import course
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Table
 from trajlab.report.written.words import Words
 
-_GAP = 0.001
-"""Rollouts and metric log state the same score where they differ by no more."""
+_NAMED = 5
+"""Training steps named where metric log and rollouts differ."""
 _FOLLOWED = ("score", "correct_rate")
 """Figures whose course over the epochs is told for every cut."""
 
@@ -111,11 +111,14 @@ def score_sources(words: Words, sides: Sequence[Side]) -> list[Block]:
             only.append(side.name)
         elif score.largest_gap is None:
             none.append(side.name)
-        elif score.largest_gap <= _GAP:
+        elif not score.gap_steps:
             same.append(words.say("score.compared", run=side.name, n=score.compared))
         else:
-            blocks.append(words.tell("warn", "score.differs", run=side.name, n=score.compared,
-                                     gap=f"{score.largest_gap:.4f}"))  # fmt: skip
+            named = words.list([str(step) for step in score.gap_steps[:_NAMED]])
+            more = len(score.gap_steps) - _NAMED
+            steps = named + (words.say("unobserved.more", n=more) if more > 0 else "")
+            blocks.append(words.tell("warn", "score.differs", run=side.name, n=score.compared, steps=steps,
+                                     k=len(score.gap_steps), gap=f"{score.largest_gap:.4f}"))  # fmt: skip
     if same:
         blocks.append(words.tell("ok", "score.same", runs=words.list(same)))
     if only:

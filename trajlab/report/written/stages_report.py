@@ -71,7 +71,8 @@ def _moved(words: Words, contrasts: Sequence[Contrast], *, moved: bool) -> Block
 def _whole(words: Words, found: Stages) -> list[Block]:
     """The same over all trajectories of the stages, where more are there than were drawn."""
     early, late = found.stages
-    if early.there + late.there == len(early.drawn) + len(late.drawn) or found.whole[0].pooled.value is None:
+    drawn = len(early.drawn) + len(late.drawn)
+    if not found.whole or early.there + late.there == drawn or found.whole[0].pooled.value is None:
         return []
     return [
         Paragraph(words.say("stage.whole", early=f"{early.there:,}", late=f"{late.there:,}")),
