@@ -505,12 +505,6 @@ def test_rewards_sum_to_their_total(distinct, correct, negative, data):
         assert values.best * correct - sum(deductions) - sum(penalties) == total
 
 
-def test_what_greed_needs_most_coins_for_is_within_the_bound():
-    """655 of 25 right answers are 19 times 33 and 28, which is six coins: one more than there are."""
-    values = reward_values(9, Decimal("1.33"))
-    assert int(values.most_lost(np.array(25))) == 33 * 18 + 32
-
-
 OWN = """
 name = "own"
 kind = "math"

@@ -37,9 +37,9 @@ class Values:
 
     def most_lost(self, correct: NDArray[np.int64]) -> NDArray[np.int64]:
         """How much so many right answers can lose, one of them nothing, with every smaller loss possible too."""
-        # Greed needs up to six coins for what is left below the largest: 28 is 10 + 10 + 3 + 3 + 1 + 1.
+        # Greed needs up to five coins for what is left below the largest.
         large = self.deductions[-1]
-        return np.where(correct > 7, large * (correct - 7) + large - 1, np.maximum(correct - 1, 0))
+        return np.where(correct > 6, large * (correct - 6) + large - 1, np.maximum(correct - 1, 0))
 
 
 def reward_values(distinct: int | None, best: Decimal) -> Values:
