@@ -17,7 +17,7 @@ from trajlab.checks import collapse, hacks
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
@@ -50,11 +50,12 @@ def folded(summary: str, body: str) -> str:
 def formats() -> str:
     logs = [(f"`{name}`", log_format(name)) for name in {**LOGS, **FALLBACK_LOGS}]
     companions = [(f"`{name}` (companion)", companion_format(name)) for name in COMPANIONS]
+    metrics = [(f"`{name}` (metric log)", metric_format(name)) for name in METRIC_LOGS]
     return table(
         ["format", "variant", "what it is"],
         [
             (name, f"`{variant}`", about.doc)
-            for name, module in [*logs, *companions]
+            for name, module in [*logs, *companions, *metrics]
             for variant, about in module.VARIANTS.items()
         ],
     )

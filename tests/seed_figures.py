@@ -218,7 +218,7 @@ def claims(comparison: RunComparison) -> list[tuple[str, bool]]:
         ("R3 collapsed, onset in E2", onsets["R3"] == ["epoch 2"]),
         ("no other run collapsed", not any(onsets[name] for name in ("R1", "R2", "R4", "R5"))),
         ("cuts of scores and rollouts disagree in R3, R4, R5 only", [n for n in cuts if cuts[n]] == ["R3", "R4", "R5"]),
-        ("the report says so", all(f"{n}: scores and rollouts are cut" in said for n in ("R3", "R4", "R5"))),
+        ("the report says so", all(f"{n}: its epochs are cut in ways that" in said for n in ("R3", "R4", "R5"))),
         ("R4 is not monotone", r4 is not None and r4.monotone is False),
         ("R4's zero share is under its line", "zero_reward_heavy" not in shown["R4"]),
         ("few_succeed is shown by R1 and R3 only", [n for n in shown if "few_succeed" in shown[n]] == ["R1", "R3"]),

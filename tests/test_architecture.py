@@ -179,7 +179,7 @@ def test_no_star_imports() -> None:
     assert stars == []
 
 
-@pytest.mark.parametrize("name", ["LOGS", "FALLBACK_LOGS", "COMPANIONS"])
+@pytest.mark.parametrize("name", ["LOGS", "FALLBACK_LOGS", "COMPANIONS", "METRIC_LOGS"])
 def test_registries_name_modules_that_exist(name: str) -> None:
     for module in getattr(importlib.import_module("trajlab.formats"), name):
         assert f"formats/{module}.py" in modules()

@@ -19,7 +19,7 @@ from corpora_in_tests import SAMPLES, command, contents, environment, run_comman
 import trajlab
 from trajlab import cli
 from trajlab.errors import ExitCode
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "benches"))
 
@@ -211,6 +211,7 @@ def test_formats_lists_every_format_and_variant(
     listed = capsys.readouterr().out
     assert all(f"{name}: " in listed for name in [*LOGS, *FALLBACK_LOGS])
     assert all(f"{name} (companion): " in listed for name in COMPANIONS)
+    assert all(f"{name} (metric log): " in listed for name in METRIC_LOGS)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("ingest", "--help"), ("audit", "--help"), ("--version",)])

@@ -35,6 +35,7 @@ from trajlab.measures.frame import Population, select
 from trajlab.measures.score_series import score_series
 from trajlab.report.compare_runs import RunComparison, distinct
 from trajlab.report.result import SCHEMA_FILE
+from trajlab.report.written.document import to_markdown
 from trajlab.simulate import simulate
 from trajlab.stats import holm
 
@@ -264,6 +265,36 @@ def test_reduced_runs_are_told_as_measured(small: tuple[Corpus, dict[str, Any], 
     assert [text for text, holds in claims(small[2]) if not holds] == []
 
 
+def test_the_first_reports_epochs_are_found_without_being_told(
+    small: tuple[Corpus, dict[str, Any], RunComparison],
+) -> None:
+    """Scores by the trainer's epochs, correct and tool use by equal parts of the configured ones."""
+    corpus = small[0]
+    made = RunComparison([corpus] * len(RUNS), RUNS, [Population(run=run) for run in RUNS])
+    disagree = []
+    for one in made.comparison.sides:
+        truth = corpus.folder.parent / "simulated" / one.name / "truth.json"
+        planted = json.loads(truth.read_bytes())["planted"]
+        assert one.score is not None
+        assert [e.value for e in one.score.epochs] == pytest.approx(planted["score"]["by_epoch"])
+        if not one.cuts:
+            continue
+        disagree.append(one.name)
+        (own,) = [cut.figures for cut in one.cuts if cut.partition.source == "configured"]
+        for name, key in (("correct_rate", "correct"), ("tool_use_rate", "tool_use")):
+            expected = [epoch["counts"][key] / epoch["trajectories"] for epoch in planted["by_rollout_epoch"]]
+            assert [e.value for e in own[name]] == pytest.approx(expected), (one.name, name)
+        assert [e.value for e in own["mean_steps"]] == pytest.approx(
+            [epoch["mean_steps"] for epoch in planted["by_rollout_epoch"]]
+        )
+    assert disagree == ["R3", "R4", "R5"]
+    onsets = [[item.onset for item in own.collapses] for own in made.changes]
+    assert onsets == [[], [], ["epoch 2"], [], []]
+    text = to_markdown(made.document)
+    assert "epochs of R3, R4, R5 are cut in ways that disagree" in text
+    assert "R4, score: not rising in every period: E3 → E4" in text
+
+
 def test_rankings_draw_as_many_episodes_of_each_run(small: tuple[Corpus, dict[str, Any], RunComparison]) -> None:
     found = small[2].comparison
     smallest = min(one.budget.episodes for one in found.sides)
@@ -291,7 +322,9 @@ def test_contributions_list_every_setting_that_changed(small: tuple[Corpus, dict
 
     made = [with_settings("R2", {"lr": "1", "n": "4"}), with_settings("R3", {"lr": "2", "n": "4"}),
             with_settings("R4", {"lr": "2", "n": "4"}), with_settings("R5", {})]  # fmt: skip
-    found = compare_sides(made).contributions
+    every = compare_sides(made).contributions
+    assert [(item.before, item.after) for item in every] == list(itertools.combinations(("R2", "R3", "R4", "R5"), 2))
+    found = [item for item in every if (item.before, item.after) in (("R2", "R3"), ("R3", "R4"), ("R4", "R5"))]
     assert [item.attributable for item in found] == ["lr", None, None]
     assert [item.settings for item in found][1:] == [{}, None]
     assert {item.score.name for item in found} == {"mean_reward"}
@@ -315,9 +348,13 @@ def test_a_score_series_is_that_of_the_batches(small: tuple[Corpus, dict[str, An
         [float(np.mean(means[a:b])) for a, b in itertools.pairwise([0, 15, 30, 45, 49])]
     )
     assert found.epoch_names == ["epoch 0", "epoch 1", "epoch 2", "epoch 3"]
-    by_quarter = score_series(chosen)  # no epoch is logged
+    by_trainer = score_series(chosen)  # the rollouts log no epoch, the trainer's metric log does
+    assert by_trainer is not None
+    assert (by_trainer.epoch_starts, by_trainer.own_partition) == ([1, 16, 31, 46], False)
+    quarters = select(small[0], Population(run="R3", by="quarter"))
+    by_quarter = score_series(quarters)
     assert by_quarter is not None
-    assert by_quarter.epoch_names == chosen.periods == [f"quarter {k}" for k in (1, 2, 3, 4)]
+    assert by_quarter.epoch_names == quarters.periods == [f"quarter {k}" for k in (1, 2, 3, 4)]
 
 
 def test_collapse_needs_a_fall_that_stays(small: tuple[Corpus, dict[str, Any], RunComparison]) -> None:
@@ -326,7 +363,7 @@ def test_collapse_needs_a_fall_that_stays(small: tuple[Corpus, dict[str, Any], R
     assert (collapse.measure, collapse.best, collapse.onset) == ("tool_use_rate", "epoch 1", "epoch 2")
     assert collapse.fall.told.high is not None
     assert collapse.fall.told.high < 0
-    by_quarter = changes_of(select(small[0], Population(run="R3")))
+    by_quarter = changes_of(select(small[0], Population(run="R3", by="quarter")))
     assert [item.onset for item in by_quarter.collapses] == ["quarter 3"]
     assert changes_of(select(small[0], Population(run="R3", epoch_boundaries=(1000,)))).steps == []
     whole = changes_of(select(small[0], Population(run="R4", epoch_boundaries=(16, 31, 46, 61))))
@@ -349,7 +386,7 @@ def test_compare_through_the_runner(small: tuple[Corpus, dict[str, Any], RunComp
     text, page = found.markdown.read_text("utf-8"), found.report.read_text("utf-8")
     assert '<html lang="zh"' in page
     titles = [line[3:].replace("\\", "").replace("&", "&amp;") for line in text.splitlines() if line.startswith("## ")]
-    assert len(titles) == 13
+    assert len(titles) == 14
     assert all(f">{title}</h2>" in page for title in titles)
     assert found.record.folder in found.index.read_text("utf-8")
     populations = [Population(run=run, epoch_boundaries=tuple(cuts[run])) for run in cuts]

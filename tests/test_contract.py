@@ -19,7 +19,7 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 import trajlab
 from trajlab import Corpus
 from trajlab.corpus.plan import Claim, claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
@@ -28,6 +28,7 @@ from trajlab.sources.probe import Probe
 COMPANION_NAMES = {
     "report.json": "swebench_report",
     "preds.json": "predictions",
+    "metrics/legacy_run.jsonl": "verl_metrics",
     "batch_summary.json": "trainer_sidecars",
     "_materialized_inputs.jsonl": "trainer_sidecars",
     "_aggregate_metrics.json": "trainer_sidecars",
@@ -114,6 +115,7 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     strict = [name for name in LOGS if log_format(name).recognise(probe)]
     strict = [name for name in strict if hasattr(log_format(name), "HOLDS_LOGS")] or strict
     strict += [name for name in COMPANIONS if companion_format(name).recognise(probe)]
+    strict += [name for name in METRIC_LOGS if metric_format(name).recognise(probe)]
     fallback = [name for name in FALLBACK_LOGS if log_format(name).recognise(probe)]
     claimed = claim(file_below_samples(path), None)
     if path == EMPTY:
@@ -122,7 +124,8 @@ def test_exactly_one_reader_claims_a_sample(path: str) -> None:
     expected = expected_format(path)
     assert (strict or fallback) == [expected]
     assert claimed.format == expected
-    assert claimed.role == ("companion" if expected in COMPANIONS else "log")
+    roles = {**dict.fromkeys(COMPANIONS, "companion"), **dict.fromkeys(METRIC_LOGS, "metrics")}
+    assert claimed.role == roles.get(expected, "log")
 
 
 @pytest.mark.parametrize("path", logs())

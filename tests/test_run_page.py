@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -182,9 +183,14 @@ def test_an_epoch_by_itself_gains_the_change_against_the_one_before(runs: Corpus
     assert (tool["shown"], tool["paired"]) == ("fell", False)
 
 
-def test_the_steps_that_stand_for_epochs_are_said(runs: Corpus) -> None:
-    assert "No epoch is logged, training steps are" in curves(audited_run(runs, run="R3"))
-    assert "No epoch is logged" not in curves(audited_run(runs, run="R3", by="quarter"))
+def test_where_epochs_come_from_is_said(runs: Corpus, tmp_path: Path) -> None:
+    assert "that the trainer&#x27;s metric log gives its training step" in curves(audited_run(runs, run="R3"))
+    assert "metric log gives" not in curves(audited_run(runs, run="R3", by="quarter"))
+    simulate("R3", tmp_path, scale=0.1)
+    shutil.rmtree(tmp_path / "R3" / "metrics")
+    alone = trajlab.read(tmp_path)
+    assert "No epoch is logged, training steps are" in curves(audited_run(alone, run="R3"))
+    assert "No epoch is logged" not in curves(audited_run(alone, run="R3", by="quarter"))
 
 
 def test_periods_have_short_names_on_axes_and_titles_keep_to_two_lines() -> None:

@@ -154,7 +154,7 @@ def test_both_faces_have_the_same_figures() -> None:
     blocks = [Paragraph("a <b>", "warn", "Warning:"), Bullets(["x | y"]), Table(["h", "v"], [["row", shown]], "cap")]
     section = Section("key", "T & <i>", blocks)
     page = section_html(section)
-    assert "<b>42.19 %</b><small>[40.17, 44.23] · 4,104/9,728, 3 not observed</small>" in page
+    assert "<b>42.19 %</b><small>[40.17, 44.23] · 4,104/9,728 · 3 not observed</small>" in page
     assert "<i>" not in page
     assert "a &lt;b&gt;" in page
     markdown = to_markdown(Document("T", [section], "en"))

@@ -65,7 +65,15 @@ def formats(why: str | None, mapping: str | None) -> None:
     if why is not None:
         _tell_why(why, mapping)
         return
-    from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+    from trajlab.formats import (
+        COMPANIONS,
+        FALLBACK_LOGS,
+        LOGS,
+        METRIC_LOGS,
+        companion_format,
+        log_format,
+        metric_format,
+    )
 
     for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
         click.echo(f"{name}: {doc}")
@@ -74,6 +82,10 @@ def formats(why: str | None, mapping: str | None) -> None:
     for name, doc in COMPANIONS.items():
         click.echo(f"{name} (companion): {doc}")
         for variant, about in companion_format(name).VARIANTS.items():
+            click.echo(f"    {variant}: {about.doc}")
+    for name, doc in METRIC_LOGS.items():
+        click.echo(f"{name} (metric log): {doc}")
+        for variant, about in metric_format(name).VARIANTS.items():
             click.echo(f"    {variant}: {about.doc}")
 
 

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # a checkout, where trajlab is not installed
 
-from trajlab.simulate.verl_dump import identifier, write_generations  # noqa: E402
+from trajlab.simulate.verl_dump import identifier, write_file_logger, write_generations  # noqa: E402
 from verl_simulation import Episode, Problem, problems, rewards, sample_episode  # noqa: E402
 from verl_spellings import FAMILIES, STRIPPED, render  # noqa: E402
 
@@ -51,13 +51,20 @@ def legacy_run(out: Path) -> None:
     """Six steps: 16 problems in batches of eight, seen in three epochs in a new order each."""
     rng = random.Random(SEED)
     pool = problems(rng, 16)
+    metrics = []
     for step in range(1, 7):
         epoch, half = divmod(step - 1, 2)
         if half == 0:
             rng.shuffle(pool)
         episodes = rollout(rng, pool[8 * half: 8 * half + 8], skill=(0.0, 0.45, 0.9)[epoch])
         extras = reward_extras(episodes) | {"request_id": [identifier(rng).replace("-", "") for _ in episodes]}
-        write_generations(out / "legacy_run", step, columns_of(episodes), extras, "0.8")
+        columns = columns_of(episodes)
+        write_generations(out / "legacy_run", step, columns, extras, "0.8")
+        scores = columns["score"]
+        data = {"training/global_step": step, "training/epoch": epoch, "critic/score/mean": float(np.mean(scores)),
+                "critic/score/max": max(scores), "critic/score/min": min(scores), "actor/lr": 1e-6}
+        metrics.append({"step": step, "data": data})
+    write_file_logger(out / "legacy_run" / "metrics" / "samples" / "legacy_run.jsonl", metrics)
 
 
 def v1_run(out: Path) -> None:

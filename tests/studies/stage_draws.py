@@ -37,7 +37,7 @@ def main() -> None:
         verdicts: dict[str, int] = {}
         moved = 0
         for seed in range(given.draws):
-            found = compare_stages(run, given.n, seed)
+            found = compare_stages(run, given.n, seed, whole=False)
             for item in [*found.contrasts, found.executes]:
                 if item.name in hits:
                     low, high = item.pooled.low, item.pooled.high

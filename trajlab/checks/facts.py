@@ -91,7 +91,7 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))
     stated = trajectories.filter(pl.col("logged_steps").is_not_null())
-    read = sources.filter(pl.col("role").is_in(["log", "companion"]))
+    read = sources.filter(pl.col("role").is_in(["log", "companion", "metrics"]))
     formats = read.group_by("format").len().sort("format")
     return Reading(
         trajectories=trajectories.height,

@@ -13,6 +13,7 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
+from trajlab.corpus.metrics import read_metric_logs
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
@@ -50,7 +51,9 @@ def require_whole(folder: Path, manifest: Manifest) -> None:
 def assembled_whole(folder: Path, manifest: Manifest) -> bool:
     """Whether the assembled tables are as they were written."""
     target = folder / ASSEMBLED
-    return target.is_dir() and file_sizes(target) == manifest.assembled
+    # A corpus of an earlier version may lack a table that there was none of.
+    expected = {f"{table.name}.parquet" for table in TABLES.values() if table.origin == "assembled"}
+    return target.is_dir() and expected <= manifest.assembled.keys() and file_sizes(target) == manifest.assembled
 
 
 def damaged(folder: Path, what: str) -> InfrastructureError:
@@ -77,7 +80,7 @@ def scan_parts(folder: Path, manifest: Manifest, table: str) -> pl.LazyFrame:
 
 
 def assemble(folder: Path, manifest: Manifest) -> None:
-    """Write the assembled tables: overlay, outcomes, sources and the problems found on the way."""
+    """Write the assembled tables: overlay, outcomes, metrics, sources and the problems found on the way."""
     target = folder / ASSEMBLED
     target.mkdir(exist_ok=True)
     for leftover in target.glob(".wip-*.parquet"):
@@ -91,11 +94,14 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         .collect()
     )  # fmt: skip
     outcomes, problems = _outcomes(manifest.claims)
+    metrics, unread = read_metric_logs(manifest.claims, trajectories)
+    problems += unread
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
+    _write(target, "metrics", metrics)
     _write(target, "sources", _sources(folder, manifest))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
 

@@ -135,6 +135,11 @@ class Corpus:
         return self._assembled("outcomes")
 
     @property
+    def metrics(self) -> pl.LazyFrame:
+        """Metrics of the trainers, by training step."""
+        return self._assembled("metrics")
+
+    @property
     def sources(self) -> pl.LazyFrame:
         """Files found, and what came of them."""
         return self._assembled("sources")

@@ -13,7 +13,17 @@ from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.parts import Unit, UnitBundle
 from trajlab.corpus.rows import digest, failed
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, LogFormat, companion_format, log_format, mapped
+from trajlab.formats import (
+    COMPANIONS,
+    FALLBACK_LOGS,
+    LOGS,
+    METRIC_LOGS,
+    LogFormat,
+    companion_format,
+    log_format,
+    mapped,
+    metric_format,
+)
 from trajlab.records import Problem
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
@@ -57,7 +67,7 @@ class Claim(msgspec.Struct):
     file: SourceFile
     run: str
     role: str
-    """``log``, ``companion``, ``unclaimed`` or ``unreadable``."""
+    """``log``, ``companion``, ``metrics``, ``unclaimed`` or ``unreadable``."""
     format: str | None = None
     variant: str | None = None
     sliceable: bool = False
@@ -101,7 +111,7 @@ def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None
     if not claims:
         return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
     name, role, variant = claims[0]
-    if role == "companion":
+    if role != "log":
         return Claim(file, own_run, role, name, variant)
     module = log_format(name)
     sliceable = _sliceable(probe) and not module.VARIANTS[variant].whole
@@ -115,6 +125,7 @@ def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
     claims = [(n, "log", v) for n in LOGS if (v := log_format(n).recognise(probe))]
     claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
     claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
+    claims += [(n, "metrics", v) for n in METRIC_LOGS if (v := metric_format(n).recognise(probe))]
     return claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
 
 

@@ -11,15 +11,18 @@ import polars as pl
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
-from trajlab.measures.budgets import Budget, budget
+from trajlab.measures.applied import Applied, applied, as_applied
+from trajlab.measures.budgets import Budget, budget, spent_by_metrics
 from trajlab.measures.catalogue import BY_NAME
 from trajlab.measures.compute import Measured, estimate, measure_all
 from trajlab.measures.configuration import Configuration, changed, configuration
 from trajlab.measures.contrast import Arm, Contrast, adjust, arms, contrast
 from trajlab.measures.fairness import Point, Subject, fairness
-from trajlab.measures.frame import Population, Trajectories, column, select
+from trajlab.measures.frame import Population, Trajectories, column, logged_series, select
+from trajlab.measures.partitions import CutFigures, Partition, figures_by_cut, partitions
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
 from trajlab.measures.score_series import ScoreSeries, rollout_epoch_starts, score_series
+from trajlab.measures.validation import Validation, ValidationDifference, validation, validation_differences
 from trajlab.stats import Estimate, difference, not_observed, paired_difference
 
 PRIMARY = ("correct_rate", "mean_reward", "mean_steps", "tool_use_rate")
@@ -32,6 +35,10 @@ OTHERS = (
 BEHAVIOURS = ("tool_used", "any_test", "suite_run", "stuck", "think_spam")
 """What a trajectory did or not, set against its verdict."""
 RANKED = ("correct_rate", "mean_reward")
+COPIED = 0.1
+"""Share of the smaller run's trajectories from which on copies are told; a few short ones are alike by chance."""
+PAIRED_RUNS = 6
+"""Up to so many runs, the change of the score is told for every pair."""
 
 
 class Side(msgspec.Struct):
@@ -49,6 +56,13 @@ class Side(msgspec.Struct):
     budget: Budget
     components: list[str]
     """Names of the reward components."""
+    partitions: list[Partition] = []
+    """The ways its epochs are cut."""
+    cuts: list[CutFigures] = []
+    """Figures by each of them, where they disagree."""
+    applied: list[Applied] = []
+    """Settings that the metric log shows applied."""
+    validation: Validation = msgspec.field(default_factory=lambda: Validation({}, {}))
 
     def estimate(self, name: str, period: str | None = None) -> Estimate:
         """The estimate of a measure, whole or of one period."""
@@ -98,12 +112,14 @@ class Ranked(msgspec.Struct):
 
 
 class Contribution(msgspec.Struct):
-    """Change of the score from one run to the next, with every setting that changed along with it."""
+    """Change of the score between two runs, with every setting that changed along with it."""
 
     before: str
     after: str
     score: Contrast
     """Of the mean reward, or of correct where a run records no reward."""
+    spread: tuple[float | None, float | None]
+    """Standard deviation of the batch means in each run."""
     settings: dict[str, tuple[str | None, str | None]] | None
     """Changed settings; ``None``: a configuration is not observed."""
 
@@ -115,6 +131,16 @@ class Contribution(msgspec.Struct):
         return next(iter(self.settings))
 
 
+class Copies(msgspec.Struct, frozen=True):
+    """Trajectories of one run that are, word for word, at the same step and with the same verdict, those of another."""
+
+    before: str
+    after: str
+    copies: int
+    same: bool
+    """The two runs hold nothing else."""
+
+
 class Comparison(msgspec.Struct):
     """All that is said of several runs."""
 
@@ -124,7 +150,12 @@ class Comparison(msgspec.Struct):
     associations: list[Association]
     rankings: list[Ranked]
     contributions: list[Contribution]
+    """Every pair of runs, in their order; of more than `PAIRED_RUNS` only neighbours."""
+    validations: list[ValidationDifference]
+    """Each run against the first."""
     fairness: list[Point]
+    copies: list[Copies]
+    """Pairs of runs that share more than a few trajectories."""
     seed: int
 
 
@@ -144,23 +175,71 @@ def side(name: str, corpus: Corpus, population: Population, score_boundaries: Se
     tables = (answer_by_tool_reward(corpus, chosen), correct_by_tool(chosen), reward_by_outcome(chosen))
     ids = chosen.frame.lazy().select("trajectory_id")
     components = corpus.rewards.join(ids, on="trajectory_id", how="semi").select(pl.col("name").unique().sort())
-    run = population.run if population.run is not None else name
+    return whole_side(
+        name,
+        corpus,
+        chosen,
+        measure_all(chosen),
+        [table for table in tables if table is not None],
+        components.collect()["name"].to_list(),
+        score_boundaries,
+    )
+
+
+def whole_side(
+    name: str,
+    corpus: Corpus,
+    chosen: Trajectories,
+    measured: list[Measured],
+    quadrants: list[Quadrants],
+    components: list[str],
+    score_boundaries: Sequence[int] = (),
+) -> Side:
+    """A side of what is measured already: with its score, its epochs, its configuration and its budget."""
+    run = chosen.population.run if chosen.population.run is not None else name
+    settings = configuration(corpus, run)
+    cuts = partitions(corpus, chosen, settings, score_boundaries)
+    score = score_series(chosen, score_boundaries or _trainers(chosen, cuts), _logged_score(corpus, chosen))
     return Side(
         name=name,
         corpus=corpus,
         trajectories=chosen,
-        measured=measure_all(chosen),
-        quadrants=[table for table in tables if table is not None],
-        score=score_series(chosen, score_boundaries),
+        measured=measured,
+        quadrants=quadrants,
+        score=score,
         rollout_starts=rollout_epoch_starts(chosen),
-        configuration=configuration(corpus, run),
-        budget=budget(name, chosen.frame),
-        components=components.collect()["name"].to_list(),
+        configuration=settings,
+        budget=budget(name, chosen.frame, spent_by_metrics(corpus, run, chosen.frame)),
+        components=components,
+        partitions=cuts,
+        cuts=figures_by_cut(chosen, score, cuts),
+        applied=applied(corpus, run, settings),
+        validation=validation(corpus, run, chosen.frame),
     )
 
 
-def compare_sides(sides: Sequence[Side], seed: int = 0) -> Comparison:
+def _trainers(chosen: Trajectories, cuts: Sequence[Partition]) -> list[int]:
+    """First step of each later epoch of the trainer, where the rollouts are cut by something else."""
+    logged = next((item.starts for item in cuts if item.source == "metrics"), [])
+    return logged[1:] if chosen.periods_by == "epoch" and chosen.epochs_from != "metrics" else []
+
+
+def _logged_score(corpus: Corpus, chosen: Trajectories) -> pl.DataFrame | None:
+    """The trainer's score of each step of these trajectories; ``None`` where they are of several runs."""
+    if chosen.population.run is None:
+        return None
+    logged = logged_series(corpus, "score.mean").filter(pl.col("run") == chosen.population.run)
+    steps = chosen.frame.select(step="train_step").drop_nulls().unique()
+    return logged.join(steps, on="step", how="semi")
+
+
+def compare_sides(sides: Sequence[Side], seed: int = 0, validation_n: int | None = None) -> Comparison:
     """Compare runs; the first is what the others are set against.
+
+    Args:
+        sides: The runs, at least two.
+        seed: Seed of the equal-episode draws.
+        validation_n: Validation trajectories behind each logged score, where the logs do not hold them.
 
     Raises:
         UsageError: Fewer than two runs.
@@ -171,25 +250,42 @@ def compare_sides(sides: Sequence[Side], seed: int = 0) -> Comparison:
     placed = arms([(item.name, item.trajectories.frame) for item in sides])
     names = [*PRIMARY, *OTHERS]
     contrasts = [contrast(BY_NAME[name], placed[0], arm, include_errors=errors) for arm in placed[1:] for name in names]
-    contributions = [
-        Contribution(
-            before=before.name,
-            after=after.name,
-            score=_score(placed[place], placed[place + 1]),
-            settings=changed(before.configuration, after.configuration),
-        )
-        for place, (before, after) in enumerate(itertools.pairwise(sides))
-    ]
+    every = list(itertools.combinations(range(len(sides)), 2))
+    pairs = every if len(sides) <= PAIRED_RUNS else list(itertools.pairwise(range(len(sides))))
     subjects = [Subject(s.trajectories.frame, s.configuration, s.budget, s.components) for s in sides]
     return Comparison(
         sides=list(sides),
         contrasts=adjust(contrasts, PRIMARY),
         associations=[found for item in sides for found in associations(item)],
         rankings=[found for name in RANKED if (found := _ranked(name, placed, seed)) is not None],
-        contributions=contributions,
+        contributions=[_contribution(sides[a], sides[b], placed[a], placed[b]) for a, b in pairs],
+        validations=[
+            item
+            for side in sides[1:]
+            for item in validation_differences(
+                (sides[0].name, sides[0].validation), (side.name, side.validation), validation_n
+            )
+        ],
         fairness=fairness(subjects),
+        copies=[item for a, b in every if (item := _copies(sides[a], sides[b])) is not None],
         seed=seed,
     )
+
+
+def _copies(before: Side, after: Side) -> Copies | None:
+    key = ["content_digest", "task_id", "train_step", "reward", "correct"]
+    counts = [side.trajectories.frame.group_by(key).len() for side in (before, after)]
+    both = counts[0].join(counts[1], on=key, nulls_equal=True)
+    shared = int(both.select(pl.min_horizontal("len", "len_right").sum()).item() or 0)
+    sizes = {side.trajectories.frame.height for side in (before, after)}
+    enough = shared and shared >= COPIED * min(sizes)
+    return Copies(before.name, after.name, shared, sizes == {shared}) if enough else None
+
+
+def _contribution(before: Side, after: Side, one: Arm, other: Arm) -> Contribution:
+    spread = [None if side.score is None else side.score.std for side in (before, after)]
+    settings = [as_applied(side.configuration, side.applied) for side in (before, after)]
+    return Contribution(before.name, after.name, _score(one, other), (spread[0], spread[1]), changed(*settings))
 
 
 def _score(before: Arm, after: Arm) -> Contrast:

@@ -124,7 +124,7 @@ POINTS: dict[str, dict[str, Look]] = {
     "evaluation": {"splits": _distinct("split"), "protocol": _never, "repeats": _never},
     "hardware": {
         "devices": _option("n_gpus_per_node", "nnodes"),
-        "wall_clock": _amount("seconds"),
+        "wall_clock": _either(_amount("training_seconds"), _amount("seconds")),
     },
 }  # fmt: skip
 """The ten points in the order of the third report, each with the facets a log or a configuration can show."""

@@ -62,6 +62,8 @@ class Trajectories(msgspec.Struct):
     """What the periods are: as asked, or ``quarter`` where no epoch can be told but training steps can."""
     threshold_used: bool
     """``correct`` comes, where no verdict is recorded, from the stated threshold."""
+    epochs_from: str | None = None
+    """What tells the epochs: ``given``, ``rollouts``, ``counted`` (steps per epoch), ``metrics``; ``None``: nothing."""
 
 
 def select(corpus: Corpus, population: Population) -> Trajectories:
@@ -79,6 +81,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     aside = frame["superseded"] | frame["duplicate"]
     current = frame.filter(~aside)
     current, threshold_used = _with_threshold(current, population.correct_threshold)
+    current, epochs_from = _with_logged_epochs(corpus, current, population)
     asked, population = population, _with_known_periods(current, population)
     current = current.with_columns(
         _period(current, population),
@@ -91,7 +94,9 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     unplaced = current["period"].null_count() if names else 0
     if not names:
         current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
-    return Trajectories(asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used)
+    return Trajectories(
+        asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used, epochs_from
+    )
 
 
 def _with_known_periods(frame: pl.DataFrame, population: Population) -> Population:
@@ -101,6 +106,36 @@ def _with_known_periods(frame: pl.DataFrame, population: Population) -> Populati
     if population.by != "epoch" or told or frame["epoch"].count() or steps < 2:
         return population
     return msgspec.structs.replace(population, by="quarter" if steps >= QUARTERS else "steps:1")
+
+
+def _with_logged_epochs(
+    corpus: Corpus, frame: pl.DataFrame, population: Population
+) -> tuple[pl.DataFrame, str | None]:
+    """The trainer's own epoch of each step, where nothing nearer tells the epochs; and what tells them."""
+    if population.epoch_boundaries:
+        return frame, "given"
+    if frame["epoch"].count():
+        return frame, "rollouts"
+    if population.steps_per_epoch:
+        return frame, "counted"
+    told = trainer_epochs(corpus).select("run", train_step="step", told=pl.col("value").cast(pl.Int64))
+    joined = frame.join(told, on=["run", "train_step"], how="left", maintain_order="left")
+    # A resumed run may have begun its log anew: epochs of some steps only would leave the others without a period.
+    if joined["told"].count() == 0 or joined["told"].count() < joined["train_step"].count():
+        return frame, None
+    return joined.with_columns(pl.col("told").alias("epoch")).drop("told"), "metrics"
+
+
+def trainer_epochs(corpus: Corpus) -> pl.DataFrame:
+    """Epoch of each training step as the trainer's metric log states it: ``run``, ``step``, ``value``."""
+    return logged_series(corpus, "epoch").filter(pl.col("value").abs() < 1e9)
+
+
+def logged_series(corpus: Corpus, name: str) -> pl.DataFrame:
+    """A metric by its common name, a row for each run and step; what a resumed run logged again replaces the rest."""
+    rows = corpus.metrics.filter((pl.col("name") == name) & pl.col("value").is_not_null() & pl.col("run").is_not_null())
+    ordered = rows.sort("run", "step", "source", "line").unique(["run", "step"], keep="last", maintain_order=True)
+    return ordered.select("run", "step", "value").collect()
 
 
 def _with_threshold(frame: pl.DataFrame, threshold: float | None) -> tuple[pl.DataFrame, bool]:

@@ -13,6 +13,8 @@ from trajlab.measures.frame import Trajectories
 from trajlab.stats import Estimate, Test, mann_kendall, mean, theil_sen
 
 TREND_LEVEL = 0.05
+SAME_SCORE = 0.001
+"""Rollouts and metric log state the same score where they differ by no more."""
 
 
 class ScoreSeries(msgspec.Struct):
@@ -35,7 +37,15 @@ class ScoreSeries(msgspec.Struct):
     epoch_starts: list[int]
     """First training step of each epoch of ``epochs``."""
     own_partition: bool
-    """The epochs of the scores were given apart from those of the rollouts."""
+    """The epochs of the scores are others' than the rollouts': given apart, or the trainer's."""
+    source: str = "rollouts"
+    """``rollouts``: means of their rewards; ``metrics``: as the trainer's metric log states it."""
+    compared: int = 0
+    """Training steps at which the metric log states a score beside the rollouts."""
+    largest_gap: float | None = None
+    """Largest difference between the two; ``None``: nothing to compare."""
+    gap_steps: list[int] = []
+    """Training steps at which the two differ by more than `SAME_SCORE`."""
 
     @property
     def direction(self) -> int:
@@ -50,19 +60,29 @@ class ScoreSeries(msgspec.Struct):
         return None if len(values) < 2 else all(a < b for a, b in itertools.pairwise(values))
 
 
-def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> ScoreSeries | None:
-    """The series of a run; ``None`` where no trajectory has both a reward and a training step.
+def score_series(
+    trajectories: Trajectories, boundaries: Sequence[int] = (), logged: pl.DataFrame | None = None
+) -> ScoreSeries | None:
+    """The series of a run; ``None`` where neither rollouts nor a metric log tell a score by training step.
 
     Args:
         trajectories: One run.
         boundaries: First training step of each epoch after the first, for the scores alone; empty: the periods of
             the trajectories.
+        logged: ``step`` and ``value``: the score as the trainer's metric log states it. It serves where the rollouts
+            have no reward, and is compared with them where they have.
     """
     known = trajectories.frame.filter(pl.col("reward").is_not_null() & pl.col("train_step").is_not_null())
-    if known.is_empty():
-        return None
-    columns = (pl.col("reward").mean(), pl.col("period_order").min(), pl.col("period").first())
-    batches = known.sort("period_order").group_by("train_step").agg(*columns).sort("train_step")
+    placed = trajectories.frame.filter(pl.col("train_step").is_not_null()).sort("period_order")
+    periods = placed.group_by("train_step").agg(pl.col("period_order").min(), pl.col("period").first())
+    batches = known.group_by("train_step").agg(pl.col("reward").mean())
+    gaps = _gaps(batches, logged)
+    source = "rollouts"
+    if batches.is_empty():
+        if logged is None or logged.is_empty():
+            return None
+        batches, source = logged.select(train_step="step", reward="value"), "metrics"
+    batches = batches.join(periods, on="train_step", how="left").sort("train_step")
     steps, values = batches["train_step"].to_list(), batches["reward"].to_numpy()
     if boundaries:
         epochs = np.searchsorted(np.sort(np.asarray(boundaries)), steps, side="right")
@@ -82,7 +102,18 @@ def score_series(trajectories: Trajectories, boundaries: Sequence[int] = ()) -> 
         epoch_names=[names.get(epoch, f"epoch {epoch}") for epoch in kept],
         epoch_starts=[int(np.asarray(steps)[epochs == epoch].min()) for epoch in kept],
         own_partition=bool(boundaries),
+        source=source,
+        compared=gaps.height,
+        largest_gap=gaps["gap"].max() if gaps.height else None,  # type: ignore[arg-type]
+        gap_steps=gaps.filter(pl.col("gap") > SAME_SCORE)["train_step"].to_list(),
     )
+
+
+def _gaps(batches: pl.DataFrame, logged: pl.DataFrame | None) -> pl.DataFrame:
+    """How far mean reward of the rollouts and logged score are apart, at every step that has both."""
+    told = pl.DataFrame(schema={"step": pl.Int64, "value": pl.Float64}) if logged is None else logged
+    both = batches.join(told.select(train_step="step", value="value"), on="train_step", how="inner").sort("train_step")
+    return both.select("train_step", gap=(pl.col("reward") - pl.col("value")).abs())
 
 
 def rollout_epoch_starts(trajectories: Trajectories) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -20,8 +21,8 @@ PRIMARY = ("any_test_rate", "suite_run_rate", "inline_rate", "edits_per_step", "
 EXPLORATORY = (
     "script_rate", "static_rate", "read_rate", "edit_rate", "executions_per_step", "calls_per_step", "mean_calls",
     "project_edit_rate", "executes_before_rate", "verified_rate", "verifications_per_edit", "read_back_rate",
-    "stale_rate",
-    "submitted_unverified_rate", "submitted_failing_rate", *(f"ladder_last.{rung}" for rung in RUNGS),
+    "stale_rate", "submitted_unverified_rate", "submitted_failing_rate",
+    *(f"ladder_{place}.{rung}" for place in ("first", "last") for rung in RUNGS),
     "agent_chars", "reasoning_chars", "completion_tokens", "correct_rate", "tool_use_rate", "think_fraction",
 )  # fmt: skip
 MARGIN = 0.10
@@ -37,6 +38,8 @@ EXECUTES = Measure(
 AGENT_CHARS = Measure(
     "agent_chars", "text of the agent", "steps", "mean", lambda: pl.col("agent_chars"), unit="characters"
 )
+WHOLE = (BY_NAME["any_test_rate"], BY_NAME["suite_run_rate"], BY_NAME["inline_rate"], EXECUTES)
+"""Compared over all trajectories of the stages too."""
 OWN = {measure.name: measure for measure in (EXECUTES, AGENT_CHARS)}
 """Measures that only the stages use."""
 
@@ -67,6 +70,8 @@ class Stages(msgspec.Struct):
     """Late minus early, the primary family first."""
     executes: Contrast
     """Share that executes anything: verification as a whole."""
+    whole: list[Contrast]
+    """Tests, suites, quick checks and anything executed, over all trajectories of the stages instead of the drawn."""
 
     @property
     def verification(self) -> Verification:
@@ -74,19 +79,29 @@ class Stages(msgspec.Struct):
 
         ``fell``: the whole interval lies below minus the margin; between the two it is ``not_shown`` either way.
         """
-        change: Estimate = self.executes.told
-        if change.value is None:
-            return "not_observed"
-        if change.low is not None and change.low > -self.margin:
-            return "held"
-        return "fell" if change.high is not None and change.high < -self.margin else "not_shown"
+        return verdict(self.executes, self.margin)
 
     @property
     def moved(self) -> bool:
         """Fewer trajectories run tests (any or a suite) and more make quick checks, both beyond chance."""
-        by_name = {item.name: item.direction for item in self.contrasts}
-        fewer = by_name.get("any_test_rate") == -1 or by_name.get("suite_run_rate") == -1
-        return fewer and by_name.get("inline_rate") == 1
+        return moved_to_quick_checks(self.contrasts)
+
+
+def verdict(executes: Contrast, margin: float) -> Verification:
+    """What may be said of a change of the share that executes anything; see `Stages.verification`."""
+    change: Estimate = executes.told
+    if change.value is None:
+        return "not_observed"
+    if change.low is not None and change.low > -margin:
+        return "held"
+    return "fell" if change.high is not None and change.high < -margin else "not_shown"
+
+
+def moved_to_quick_checks(contrasts: Sequence[Contrast]) -> bool:
+    """See `Stages.moved`."""
+    by_name = {item.name: item.direction for item in contrasts}
+    fewer = by_name.get("any_test_rate") == -1 or by_name.get("suite_run_rate") == -1
+    return fewer and by_name.get("inline_rate") == 1
 
 
 def measure_of(name: str) -> Measure:
@@ -94,7 +109,9 @@ def measure_of(name: str) -> Measure:
     return OWN.get(name) or BY_NAME[name]
 
 
-def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margin: float = MARGIN) -> Stages:
+def compare_stages(
+    trajectories: Trajectories, n: int = 80, seed: int = 0, margin: float = MARGIN, *, whole: bool = True
+) -> Stages:
     """Draw from the first and the last quarter of the training steps and compare.
 
     The draws are simple random samples without replacement, each from a generator of its own.
@@ -104,6 +121,7 @@ def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margi
         n: Trajectories drawn from each stage; all of a stage that has fewer.
         seed: Seed of the draws.
         margin: How far the share that executes anything may fall and still count as held.
+        whole: Compare all trajectories of the stages as well as those drawn.
 
     Raises:
         UsageError: No training steps, fewer than two, an empty sample, or a margin outside (0, 1).
@@ -127,6 +145,7 @@ def compare_stages(trajectories: Trajectories, n: int = 80, seed: int = 0, margi
         ],
         contrasts=adjust(contrasts, PRIMARY),
         executes=contrast(EXECUTES, *drawn, include_errors=errors),
+        whole=[contrast(measure, *pair, include_errors=errors) for measure in (WHOLE if whole else ())],
     )
 
 

@@ -16,6 +16,7 @@ from trajlab.measures.changes import Changes, changes_of
 from trajlab.measures.compare import PRIMARY, Comparison, Side, compare_sides, side
 from trajlab.measures.contrast import Contrast
 from trajlab.measures.frame import Population
+from trajlab.measures.partitions import disagreeing
 from trajlab.report.result import Change, Coverage, Measure, Provenance, Result, write_result
 from trajlab.report.text import Html
 from trajlab.report.written.compare_report import compare_report
@@ -35,6 +36,7 @@ class RunComparison:
         score_boundaries: By name of the run, the first training step of each later epoch of the scores, where they are
             cut otherwise than the rollouts.
         seed: Seed of the equal-episode draws.
+        validation_n: Trajectories behind each validation score, where the logs do not hold them.
         language: Language of the report.
 
     Raises:
@@ -51,6 +53,7 @@ class RunComparison:
         names: Sequence[str] = (),
         score_boundaries: Mapping[str, Sequence[int]] | None = None,
         seed: int = 0,
+        validation_n: int | None = None,
         language: str = "en",
     ) -> None:
         if len(runs) != len(corpora) or len(populations) != len(runs) or (names and len(names) != len(runs)):
@@ -63,7 +66,7 @@ class RunComparison:
             for label, corpus, population in zip(labels, corpora, populations, strict=True)
         ]
         self.runs = list(runs)
-        self.comparison: Comparison = compare_sides(sides, seed)
+        self.comparison: Comparison = compare_sides(sides, seed, validation_n)
         self.changes: list[Changes] = [changes_of(one.trajectories) for one in sides]
         self.document: Document = compare_report(self.comparison, self.changes, language)
         self.readings: list[Reading] = [
@@ -87,6 +90,12 @@ class RunComparison:
             ("C003", reordered, "equal episodes give another order", "Say which ranking is meant."),
             ("C004", [p.key for p in found.fairness if p.state == "differs"], "points of a fair comparison differ",
              "Name them beside every result."),
+            ("C005", [one.name for one in sides if disagreeing(one.partitions)], "epochs are cut in ways that disagree",
+             "Name the cut beside every figure by epoch."),
+            ("C006", [f"{one.before} and {one.after}" for one in found.copies], "runs share trajectories",
+             "Compare what was sampled apart."),
+            ("C007", [f"{one.name} ({item.option})" for one in sides for item in one.applied if item.other],
+             "applied otherwise than configured", "Compare what was applied."),
         ]  # fmt: skip
         findings = [
             Finding(code=code, layer="L15", status="warn", message=f"{text}: {', '.join(which)}", advice=advice)

@@ -11,9 +11,9 @@ from trajlab.schema.columns import column as _c
 from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
 
 __all__ = [
-    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "OUTCOMES",
-    "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS", "TABLES",
-    "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "METRICS",
+    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS",
+    "TABLES", "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
 
 TRAJECTORIES = Table(
@@ -223,6 +223,21 @@ OUTCOMES = Table(
     ),
 )
 
+METRICS = Table(
+    "metrics",
+    "one metric of a trainer at one training step",
+    "assembled",
+    (
+        _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
+        _c("source", "str", "path below the ingested root", ""),
+        _c("line", "int", "line number; of two lines for a step, the later one counts", ""),
+        _c("step", "int", "training step", ""),
+        _c("name", "str", "common name", "there is no common name for it"),
+        _c("raw_name", "str", "name as the trainer spells it", ""),
+        _c("value", "float", "value", "logged as null, NaN or infinite"),
+    ),
+)
+
 SOURCES = Table(
     "sources",
     "one file that was found",
@@ -232,7 +247,7 @@ SOURCES = Table(
         _c("source", "str", "path below the root", ""),
         _c("run", "str", "run", "no run"),
         _c("format", "str", "reader that claimed it", "no reader claims it"),
-        _c("role", "str", "log, companion, unclaimed or unreadable", ""),
+        _c("role", "str", "log, companion, metrics, unclaimed or unreadable", ""),
         _c("bytes", "int", "size on disk", "", "bytes"),
         _c("records", "int", "records seen", "not read line by line"),
         _c("trajectories", "int", "trajectories that came of it", ""),
@@ -243,7 +258,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
-        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, SOURCES,
+        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""

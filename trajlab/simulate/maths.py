@@ -34,7 +34,7 @@ class MathsRun:
         missed = unmet(run, self.planted()) if scale >= 1 and not at_random else []
         if missed:
             raise UsageError(run.name, "; ".join(missed), next_step="These figures cannot all be met")
-        self.problems = problems(random.Random(f"{run.name}/{seed}/problems"), run.prompts)
+        self.problems = problems(random.Random(f"{run.project}/{seed}/problems"), run.prompts)
         self.prompts = [decoded_prompt(SYSTEM, problem.text) for problem in self.problems]
 
     def write(self, folder: Path, variant: str) -> Iterator[Batch]:

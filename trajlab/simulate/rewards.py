@@ -36,8 +36,12 @@ class Values:
         return self.best - self.deductions[-1] * 9 // 10
 
     def most_lost(self, correct: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How much so many right answers can lose, one of them nothing, with every smaller loss possible too."""
-        # Greed needs up to five coins for what is left below the largest.
+        """How much so many right answers can lose, one of them nothing, with every smaller loss possible too.
+
+        But for one: with the deductions 1, 3, 10, 33 alone the highest loss of 28 above a multiple of 33 is missed by
+        a hundredth.
+        """
+        # Greed needs up to five coins for what is left below the largest; six for 28 = 10 + 10 + 3 + 3 + 1 + 1.
         large = self.deductions[-1]
         return np.where(correct > 6, large * (correct - 6) + large - 1, np.maximum(correct - 1, 0))
 

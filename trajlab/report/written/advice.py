@@ -17,6 +17,8 @@ from trajlab.stats import Estimate
 
 _MOST_ROWS = 45
 """Rows of the table of changes; of more only those that are shown."""
+_NEVER = 12
+"""Measures named where a run has none of them."""
 _NAMED = 4
 """Measures named where many lack the same trajectories."""
 
@@ -34,9 +36,10 @@ def recommendations(words: Words, sides: Sequence[Side], findings: Sequence[Find
                      words.say(f"action.{symptom.key}")]
                 )  # fmt: skip
             elif symptom.shown is None:
-                unseen.append(f"{side.name}: {name}")
+                unseen.append(words.pair(side.name, name))
             else:
-                fine.append(f"{side.name}: {name} ({_evidence(words, symptom)})")
+                told = words.say("advice.with", name=name, value=_evidence(words, symptom))
+                fine.append(words.pair(side.name, told))
     blocks: list[Block] = []
     if rows:
         head = [words.say(f"column.{key}") for key in ("run", "symptom", "evidence", "cause", "action")]
@@ -84,7 +87,7 @@ def unobserved(words: Words, sides: Sequence[Side]) -> Section:
     items = []
     for side in sides:
         never = [words.measure(m.name) for m in MEASURES if side.estimate(m.name).value is None]
-        missing.setdefault(words.list(never), []).append(side.name)
+        missing.setdefault(_cut(words, never, _NEVER) + words.say("unobserved.result"), []).append(side.name)
     items += [words.say("unobserved.measures", run=words.list(runs), measures=said) for said, runs in missing.items()]
     for side in sides:
         items += _partly(words, side)
@@ -106,10 +109,15 @@ def _partly(words: Words, side: Side) -> list[str]:
             by_count.setdefault(found.missing, []).append(words.measure(m.name))
     said = []
     for count, titles in by_count.items():
-        rest = words.say("unobserved.more", n=len(titles) - _NAMED) if len(titles) > _NAMED else ""
-        shown = words.list(titles[:_NAMED]) + rest
+        shown = _cut(words, titles, _NAMED)
         said.append(words.say("unobserved.partly", run=side.name, n=f"{count:,}", measures=shown))
     return said
+
+
+def _cut(words: Words, titles: list[str], limit: int) -> str:
+    """The first titles, and how many more there are."""
+    rest = words.say("unobserved.more", n=len(titles) - limit) if len(titles) > limit else ""
+    return words.list(titles[:limit]) + rest
 
 
 def collapse_sentences(words: Words, name: str, changes: Changes) -> list[Block]:
@@ -136,7 +144,7 @@ def _collapse(words: Words, name: str, item: Collapse, *, shown: bool = True) ->
         after=words.of_measure(item.measure, item.fall.second),
         best=words.period(item.best),
         onset=words.period(item.onset),
-        change=words.change(item.measure, item.fall.told),
+        change=words.told(item.fall),
     )
 
 
@@ -156,8 +164,8 @@ def change_table(words: Words, name: str, changes: Changes) -> list[Block]:
         adjusted = words.say("word.not_observed") if item.adjusted is None else p_text(item.adjusted)
         verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
         span = f"{words.period(item.before)} → {words.period(item.after)}"
-        rows.append([words.measure(item.name), span, words.change(item.name, item.pooled),
-                     words.change(item.name, item.within), adjusted, verdict])  # fmt: skip
+        rows.append([words.measure(item.name), span, words.pooled(item), words.within(item), adjusted,
+                     verdict])  # fmt: skip
     head = [words.say(f"column.{key}") for key in ("measure", "periods", "pooled", "within", "adjusted", "verdict")]
     blocks.append(Table(head, rows, words.say("change.caption", run=name, n=len(changes.family))))
     opposite = [f"{words.measure(i.name)} {words.period(i.before)} → {words.period(i.after)}"

@@ -5,16 +5,14 @@ from __future__ import annotations
 from trajlab.checks.collapse import CODE as COLLAPSE
 from trajlab.checks.finding import Finding
 from trajlab.checks.lines import LINE_CHECKS
-from trajlab.measures.budgets import budget
-from trajlab.measures.compare import Side
-from trajlab.measures.configuration import configuration
+from trajlab.measures.compare import Side, whole_side
 from trajlab.measures.quadrants import reward_components
-from trajlab.measures.score_series import rollout_epoch_starts, score_series
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.text import Html, join
 from trajlab.report.written import advice, course_sections, flow_sections, run_sections
-from trajlab.report.written.document import Block, Document, Paragraph, Section, section_html
+from trajlab.report.written.document import Block, Document, Paragraph, Section, block_html, section_html
 from trajlab.report.written.files import write_markdown
+from trajlab.report.written.partition_section import partition_warnings
 from trajlab.report.written.words import Words
 
 
@@ -23,18 +21,8 @@ def side_of(audit: EpochAudit) -> Side:
     run = audit.trajectories.population.run
     name = run if run is not None else ", ".join(audit.corpus.runs)
     answer, tool = reward_components(audit.corpus, audit.trajectories)
-    return Side(
-        name=name,
-        corpus=audit.corpus,
-        trajectories=audit.trajectories,
-        measured=audit.measured,
-        quadrants=audit.quadrants,
-        score=score_series(audit.trajectories),
-        rollout_starts=rollout_epoch_starts(audit.trajectories),
-        configuration=configuration(audit.corpus, name),
-        budget=budget(name, audit.frame),
-        components=[part for part in (answer, tool) if part is not None],
-    )
+    components = [part for part in (answer, tool) if part is not None]
+    return whole_side(name, audit.corpus, audit.trajectories, audit.measured, audit.quadrants, components)
 
 
 def audit_report(audit: EpochAudit, language: str = "en") -> Document:
@@ -91,20 +79,22 @@ def _finding(words: Words, finding: Finding, side: Side) -> str:
     measure = next((check.measure for check in LINE_CHECKS if check.code == finding.code), None)
     if measure is None or side.estimate(measure).value is None:
         return text
-    return f"{text}: {words.of_measure(measure, side.estimate(measure))}"
+    return words.pair(text, words.of_measure(measure, side.estimate(measure)))
 
 
 def write_audit_report(audit: EpochAudit, language: str = "en") -> Html | None:
     """Write ``report.md`` to the run folder.
 
     Returns:
-        The report as HTML where it is in another language than the audit's page, else nothing to show.
+        The report as HTML where it is in another language than the audit's page; else what the page does not say
+        itself, that epochs are cut in ways that disagree, or nothing to show.
 
     Raises:
         UsageError: Another language than those there are.
     """
     document = audit_report(audit, language)
     write_markdown(document)
-    if language == "en":
-        return None
+    if language == "en":  # the page says the rest itself
+        told = partition_warnings(Words(language), [side_of(audit)])
+        return join([block_html(block) for block in told], "\n") if told else None
     return join([section_html(section) for section in document.sections], "\n")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from trajlab.measures.budgets import KINDS, differing, unknown
 from trajlab.measures.changes import Changes
-from trajlab.measures.compare import PRIMARY, Comparison, Ranked
-from trajlab.measures.configuration import short
+from trajlab.measures.compare import PRIMARY, Comparison, Ranked, Side
 from trajlab.measures.contrast import Contrast
 from trajlab.measures.fairness import Facet
+from trajlab.measures.partitions import disagreeing
 from trajlab.report.tables import number
-from trajlab.report.written import advice, run_sections
+from trajlab.report.written import advice, figures, run_sections
+from trajlab.report.written.contribution_section import contributions, validation_section
 from trajlab.report.written.document import Block, Cell, Document, Paragraph, Section, Table
 from trajlab.report.written.run_sections import names, p_text
 from trajlab.report.written.words import Words
-from trajlab.stats import sample_size
+from trajlab.stats import difference_standard_error, sample_size
 
 
 def compare_report(found: Comparison, changes: Sequence[Changes], language: str = "en") -> Document:
@@ -25,17 +27,13 @@ def compare_report(found: Comparison, changes: Sequence[Changes], language: str 
         UsageError: Another language than those there are.
     """
     words, sides = Words(language), found.sides
-    collapses = [
-        block
-        for side, own in zip(sides, changes, strict=True)
-        for block in advice.collapse_sentences(words, side.name, own)
-    ]
+    collapses = _collapses(words, sides, changes)
     tables = [
         block for side, own in zip(sides, changes, strict=True)
         for block in advice.change_table(words, side.name, own)
     ]  # fmt: skip
     sections = [
-        Section("conclusion", words.say("section.conclusion"), [*_conclusion(words, found), *collapses]),
+        Section("conclusion", words.say("section.conclusion"), _conclusion(words, found, collapses)),
         run_sections.configuration(words, sides),
         run_sections.score(words, sides),
         run_sections.rewards(words, sides),
@@ -45,86 +43,151 @@ def compare_report(found: Comparison, changes: Sequence[Changes], language: str 
         _differences(words, found),
         _budgets(words, found),
         _fairness(words, found),
-        _contributions(words, found),
+        contributions(words, found, _budget_warning(words, found) or [Paragraph(budget_line(words, sides))]),
+        validation_section(words, found),
         advice.recommendations(words, sides),
         advice.unobserved(words, sides),
     ]
     return Document(words.say("title.compare", runs=words.list(names(sides))), sections, language)
 
 
-def _conclusion(words: Words, found: Comparison) -> list[Block]:
-    blocks: list[Block] = []
-    for ranked in found.rankings:
-        best, value = ranked.pooled[0]
-        order = " > ".join(f"{name} {words.of_measure(ranked.name, e).value}" for name, e in ranked.pooled)
-        blocks.append(
-            Paragraph(
-                words.say("conclusion.best", run=best, measure=words.measure(ranked.name),
-                          value=words.of_measure(ranked.name, value), order=order)
-            )
-        )  # fmt: skip
+def _collapses(words: Words, sides: Sequence[Side], changes: Sequence[Changes]) -> list[Block]:
+    """Runs whose behaviour collapsed, each by itself; then in one sentence each those that did not and those unseen."""
+    told: dict[str, list[tuple[str, Changes]]] = {}
+    alarms: list[Block] = []
+    for side, own in zip(sides, changes, strict=True):
+        if own.collapses:
+            alarms += advice.collapse_sentences(words, side.name, own)
+        else:
+            alike = ",".join(own.watched) if len(own.periods) > 1 else "one"
+            told.setdefault(alike, []).append((side.name, own))
+    rest = [
+        block
+        for group in told.values()
+        for block in advice.collapse_sentences(words, words.list([name for name, _ in group]), group[0][1])
+    ]
+    return [*alarms, *rest]
+
+
+def _conclusion(words: Words, found: Comparison, collapses: Sequence[Block]) -> list[Block]:
+    blocks: list[Block] = _copies(words, found)
+    blocks += [_first(words, ranked) for ranked in found.rankings]
     if not found.rankings:
         blocks.append(words.tell("unobserved", "conclusion.no_ranking"))
+    blocks += [*_ceiling(words, found), *collapses]
     shown = [item for item in found.contrasts if item.name in PRIMARY and item.direction]
     hidden = [item for item in found.contrasts if item.name in PRIMARY and not item.direction]
-    blocks += [Paragraph(words.say("conclusion.shown", list=words.list([_short(words, item) for item in shown])))]
-    blocks += [Paragraph(words.say("conclusion.not_shown", list=words.list([_short(words, item) for item in hidden])))]
-    blocks += _budget_warning(words, found)
-    named = [item for item in found.contributions if item.attributable is not None]
+    for key, items in (("conclusion.shown", shown), ("conclusion.not_shown", hidden)):
+        said = words.join([_short(words, item) for item in items]) or words.say("word.none")
+        blocks.append(Paragraph(words.say(key, first=found.sides[0].name, list=said)))
+    blocks += [*_budget_warning(words, found), *_budgets_unseen(words, found)]
+    named = [f"{item.before} → {item.after}" for item in found.contributions if item.attributable is not None]
+    whole = len(found.contributions)
     blocks.append(
-        Paragraph(words.say("conclusion.attributable", n=len(named), all=len(found.contributions)))
+        Paragraph(words.say("conclusion.attributable", n=len(named), all=whole, pairs=words.list(named)))
         if named
-        else Paragraph(words.say("conclusion.not_attributable", all=len(found.contributions)))
+        else Paragraph(words.say("conclusion.not_attributable", all=whole))
     )
+    cut = [side.name for side in found.sides if disagreeing(side.partitions)]
+    if cut:
+        blocks.append(words.tell("warn", "partition.short", runs=words.list(cut)))
+    return blocks
+
+
+def _ceiling(words: Words, found: Comparison) -> list[Block]:
+    """How far the best batch of the first run in reward lies above its mean, and how many rewards are zero."""
+    ranked = next((item for item in found.rankings if item.name == "mean_reward"), None)
+    side = next((one for one in found.sides if ranked is not None and one.name == ranked.pooled[0][0]), None)
+    if side is None or side.score is None or side.score.mean.value is None:
+        return []
+    step = side.score.steps[side.score.means.index(side.score.maximum)]
+    zero = words.of_measure("reward_zero_rate", side.estimate("reward_zero_rate"))
+    return [Paragraph(words.say("conclusion.ceiling", run=side.name, mean=number(side.score.mean.value),
+                                maximum=f"{side.score.maximum:.4f}", step=step, zero=zero))]  # fmt: skip
+
+
+def _first(words: Words, ranked: Ranked) -> Block:
+    """Which run is first, or which are level."""
+    value = ranked.pooled[0][1]
+    level = [name for name, e in ranked.pooled if e.value == value.value]
+    order = f"{ranked.pooled[0][0]} {words.of_measure(ranked.name, value).value}"
+    for (_, before), (name, e) in itertools.pairwise(ranked.pooled):
+        order += f" {'=' if e.value == before.value else '>'} {name} {words.of_measure(ranked.name, e).value}"
+    title, shown = words.measure(ranked.name), words.of_measure(ranked.name, value)
+    if len(level) > 1:
+        return Paragraph(words.say("conclusion.tie", runs=words.list(level), measure=title, value=shown, order=order))
+    return Paragraph(words.say("conclusion.best", run=level[0], measure=title, value=shown, order=order))
+
+
+def _copies(words: Words, found: Comparison) -> list[Block]:
+    """What two runs have in common that makes their comparison void."""
+    blocks: list[Block] = []
+    for item in found.copies:
+        if item.same:
+            runs = words.list([item.before, item.after])
+            blocks.append(words.tell("warn", "conclusion.identical", runs=runs))
+        else:
+            blocks.append(words.tell("warn", "conclusion.copies", one=item.after, other=item.before,
+                                     n=f"{item.copies:,}"))  # fmt: skip
     return blocks
 
 
 def _short(words: Words, item: Contrast) -> str:
-    change = words.change(item.name, item.told)
-    return f"{item.after} − {item.before}: {words.measure(item.name)} {change.value} {change.interval}".strip()
+    change = words.told(item)
+    return words.pair(item.after, f"{words.measure(item.name)} {change.value} {change.interval}".strip())
 
 
 def _budget_warning(words: Words, found: Comparison) -> list[Block]:
-    budgets = [side.budget for side in found.sides]
-    blocks: list[Block] = []
-    kinds = differing(budgets)
-    if kinds:
-        said = words.list([words.say(f"budget.{kind}") for kind in kinds])
-        blocks.append(words.tell("warn", "budget.differ", kinds=said, budgets=budget_line(words, found)))
-    unseen = unknown(budgets)
-    if unseen:
-        said = words.list([words.say(f"budget.{kind}") for kind in unseen])
-        blocks.append(words.tell("unobserved", "budget.unknown", kinds=said))
-    return blocks
+    """Where the budgets of all runs differ, with them."""
+    kinds = differing([side.budget for side in found.sides])
+    if not kinds:
+        return []
+    said = words.list([words.say(f"budget.{kind}") for kind in kinds])
+    return [words.tell("warn", "budget.differ", kinds=said, budgets=budget_line(words, found.sides))]
 
 
-def budget_line(words: Words, found: Comparison) -> str:
-    """The budgets of all runs in one line, to stand beside a comparison."""
+def _budgets_unseen(words: Words, found: Comparison) -> list[Block]:
+    unseen = unknown([side.budget for side in found.sides])
+    if not unseen:
+        return []
+    said = words.list([words.say(f"budget.{kind}") for kind in unseen])
+    return [words.tell("unobserved", "budget.unknown", kinds=said)]
+
+
+def budget_line(words: Words, sides: Sequence[Side]) -> str:
+    """The budgets of some runs in one line, to stand beside a comparison."""
     said = []
     for kind in KINDS:
-        amounts = [side.budget.amount(kind) for side in found.sides]
+        amounts = [side.budget.amount(kind) for side in sides]
         if any(amount is not None for amount in amounts):
-            each = ", ".join(f"{side.name} {number(a)}" for side, a in zip(found.sides, amounts, strict=True))
-            said.append(f"{words.say(f'budget.{kind}')}: {each}")
-    return "; ".join(said)
+            each = words.list([f"{side.name} {number(a)}" for side, a in zip(sides, amounts, strict=True)])
+            said.append(words.pair(words.say(f"budget.{kind}"), each))
+    return words.join(said)
 
 
 def _differences(words: Words, found: Comparison) -> Section:
     first = found.sides[0].name
     blocks: list[Block] = [Paragraph(words.say("difference.how", first=first, family=_family(words)))]
     blocks += _budget_warning(words, found)
+    blocks += figures.differences(words, first, found.contrasts)
     for side in found.sides[1:]:
-        own = [item for item in found.contrasts if item.after == side.name and item.pooled.value is not None]
+        both = [item for item in found.contrasts if item.after == side.name]
+        own = [item for item in both if item.pooled.value is not None and (item.first.value or item.second.value)]
         rows: list[list[Cell]] = [_difference_row(words, item) for item in own]
         head = [words.say("column.measure"), first, side.name, *(words.say(f"column.{k}") for k in _DIFFERENCE_HEAD)]
-        caption = words.say("difference.caption", run=side.name, first=first, budgets=budget_line(words, found))
+        budgets = budget_line(words, [found.sides[0], side])
+        caption = words.say("difference.caption", run=side.name, first=first, budgets=budgets)
         blocks.append(Table(head, rows, caption))
+        never = [words.measure(item.name) for item in both if item not in own]
+        if never:
+            blocks.append(Paragraph(words.say("behaviour.none", measures=words.list(never))))
         opposite = [words.measure(item.name) for item in own if item.opposite]
         if opposite:
             blocks.append(words.tell("warn", "change.opposite", which=words.list(opposite)))
         if own and all(item.within.value is None for item in own):
             blocks.append(words.tell("unobserved", "difference.no_pairs", run=side.name, first=first))
         blocks += _power(words, own)
+    blocks += _methods(words, found.contrasts)
     return Section("differences", words.say("section.differences"), blocks)
 
 
@@ -144,8 +207,8 @@ def _difference_row(words: Words, item: Contrast) -> list[Cell]:
         words.measure(item.name),
         words.of_measure(item.name, item.first),
         words.of_measure(item.name, item.second),
-        words.change(item.name, item.pooled),
-        words.change(item.name, item.within),
+        words.pooled(item),
+        words.within(item),
         adjusted,
         verdict,
     ]
@@ -161,12 +224,32 @@ def _power(words: Words, own: Sequence[Contrast]) -> list[Block]:
         return []
     error = (change.high - change.low) / (2 * 1.959964)
     plain = sample_size(item.second.value, item.first.value)
-    if error <= 0 or plain is None:
+    unclustered = difference_standard_error(item.second.value, item.first.value, *_sizes(item))
+    if error <= 0 or plain is None or unclustered <= 0:
         return []
-    sigma = f"{abs(change.value) / error:.1f}"
-    text = words.say("difference.power", run=item.after, first=item.before, sigma=sigma, n=f"{plain:,}",
+    effect = max((error / unclustered) ** 2, 1.0)
+    clustered = sample_size(item.second.value, item.first.value, design_effect=effect)
+    text = words.say("difference.power", run=item.after, first=item.before, sigma=f"{abs(change.value) / error:.1f}",
+                     n=f"{plain:,}", clustered=f"{clustered:,}", effect=f"{effect:.2f}",
                      points=f"{100 * abs(change.value):.2f}")  # fmt: skip
     return [Paragraph(text)]
+
+
+def _sizes(item: Contrast) -> tuple[float, float]:
+    return item.second.denominator or 1.0, item.first.denominator or 1.0
+
+
+def _methods(words: Words, contrasts: Sequence[Contrast]) -> list[Block]:
+    """How differences, intervals and p-values were made."""
+    known = [item for item in contrasts if item.pooled.value is not None]
+    if not known:
+        return []
+    pooled = sorted({item.pooled.method for item in known})
+    within = sorted({item.within.method for item in known if item.within.value is not None})
+    tests = sorted({item.test for item in known if item.p_value is not None})
+    return [Paragraph(words.say("difference.methods", pooled=words.join(pooled),
+                                within=words.join(within) or words.say("word.none"),
+                                tests=words.join(tests) or words.say("word.none")))]  # fmt: skip
 
 
 def _budgets(words: Words, found: Comparison) -> Section:
@@ -176,7 +259,8 @@ def _budgets(words: Words, found: Comparison) -> Section:
     for side in found.sides:
         amounts = [side.budget.amount(kind) for kind in KINDS]
         rows.append([side.name, *(unseen if amount is None else number(amount) for amount in amounts)])
-    blocks: list[Block] = [Table(head, rows, words.say("budget.caption")), *_budget_warning(words, found)]
+    blocks: list[Block] = [Table(head, rows, words.say("budget.caption")), *_budget_warning(words, found),
+                           *_budgets_unseen(words, found)]  # fmt: skip
     for ranked in found.rankings:
         blocks += _ranking(words, ranked, found)
     return Section("ranking", words.say("section.ranking"), blocks)
@@ -189,7 +273,7 @@ def _ranking(words: Words, ranked: Ranked, found: Comparison) -> list[Block]:
     ]
     head = [words.say(f"column.{key}") for key in ("place", "all_episodes", "value", "equal_episodes", "value")]
     caption = words.say("ranking.caption", measure=words.measure(ranked.name), n=f"{ranked.episodes:,}",
-                        seed=found.seed, budgets=budget_line(words, found))  # fmt: skip
+                        seed=found.seed)  # fmt: skip
     table = Table(head, rows, caption)
     if ranked.same_order:
         return [table]
@@ -201,7 +285,7 @@ def _fairness(words: Words, found: Comparison) -> Section:
         [
             f"{place}. {words.say(f'point.{point.key}')}",
             words.say(f"state.{point.state}"),
-            "; ".join(_facet(words, facet, names(found.sides)) for facet in point.facets),
+            words.join([_facet(words, facet, names(found.sides)) for facet in point.facets]),
         ]
         for place, point in enumerate(found.fairness, 1)
     ]
@@ -221,28 +305,4 @@ def _facet(words: Words, facet: Facet, runs: Sequence[str]) -> str:
         unseen = words.say("word.not_observed")
         values = zip(runs, facet.values, strict=True)
         said += f" ({words.list([f'{run} {unseen if value is None else value}' for run, value in values])})"
-    return f"{words.say(f'facet.{facet.name}')}: {said}"
-
-
-def _contributions(words: Words, found: Comparison) -> Section:
-    rows: list[list[Cell]] = []
-    for item in found.contributions:
-        if item.settings is None:
-            settings, verdict = words.say("word.not_observed"), words.say("contribution.unknown")
-        else:
-            unseen = words.say("word.not_observed")
-            pairs = [f"{short(name)} {unseen if a is None else a} → {unseen if b is None else b}"
-                     for name, (a, b) in item.settings.items()]  # fmt: skip
-            settings = words.list(pairs)
-            key = "one" if len(pairs) == 1 else "several" if pairs else "none"
-            verdict = words.say(f"contribution.{key}", n=len(pairs))
-        change = words.change(item.score.name, item.score.told)
-        runs = f"{item.before} → {item.after}"
-        rows.append([runs, words.measure(item.score.name), change, settings, verdict])
-    head = [words.say(f"column.{key}") for key in ("runs", "measure", "score_change", "changed_settings", "verdict")]
-    blocks: list[Block] = [
-        Paragraph(words.say("contribution.how")),
-        *_budget_warning(words, found),
-        Table(head, rows, budget_line(words, found)),
-    ]
-    return Section("contributions", words.say("section.contributions"), blocks)
+    return words.pair(words.say(f"facet.{facet.name}"), said)

@@ -11,7 +11,7 @@ import msgspec
 from trajlab.report.tables import badge
 from trajlab.report.text import Html, escape, join, visible
 
-Tone = Literal["plain", "ok", "warn", "alarm", "unobserved"]
+Tone = Literal["plain", "ok", "warn", "alarm", "unobserved", "not_shown"]
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -21,9 +21,12 @@ class Shown(msgspec.Struct, frozen=True):
     interval: str = ""
     count: str = ""
     method: str = ""
+    missing: str = ""
+    """How many are not observed, with what parts it from the count."""
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.value, self.interval, f"({self.count})" if self.count else "") if part)
+        count = f"({self.count}{self.missing})" if self.count else ""
+        return " ".join(part for part in (self.value, self.interval, count) if part)
 
 
 Cell = str | Shown
@@ -59,6 +62,9 @@ class Picture(msgspec.Struct, frozen=True):
     title: str = ""
     """A line above it."""
 
+
+_WIDE = 4
+"""Columns beyond which interval and count stand below each other."""
 
 Block = Paragraph | Bullets | Table | Picture
 
@@ -141,25 +147,29 @@ def section_html(section: Section) -> Html:
 
 def blocks_html(blocks: Sequence[Block]) -> Html:
     """Blocks one after the other, without a heading."""
-    return join([_html_block(block) for block in blocks], "\n")
+    return join([block_html(block) for block in blocks], "\n")
 
 
-def _html_block(block: Block) -> Html:
+def block_html(block: Block) -> Html:
+    """A part of a section."""
     if isinstance(block, Picture):
         return join([Html(f"<p>{escape(block.title)}</p>"), block.html]) if block.title else block.html
     if isinstance(block, Paragraph):
         if block.tone == "plain":
             return Html(f"<p>{escape(block.text)}</p>")
-        word = badge(block.tone, block.word)
-        return Html(f'<div class="callout {escape(block.tone)}"><p>{word} {escape(block.text)}</p></div>')
+        colour = "unobserved" if block.tone == "not_shown" else block.tone
+        word = badge(colour, block.word)
+        return Html(f'<div class="callout {escape(colour)}"><p>{word} {escape(block.text)}</p></div>')
     if isinstance(block, Bullets):
         return Html("<ul>" + join(Html(f"<li>{escape(item)}</li>") for item in block.items) + "</ul>")
     head = join(
         Html(f"<th scope=col{' class=num' if place else ''}>{escape(name)}</th>")
         for place, name in enumerate(block.head)
     )
+    narrow = len(block.head) > _WIDE
     body = join(
-        Html(f"<tr>{join(_html_cell(cell, bool(place)) for place, cell in enumerate(row))}</tr>") for row in block.rows
+        Html(f"<tr>{join(_html_cell(cell, bool(place), narrow) for place, cell in enumerate(row))}</tr>")
+        for row in block.rows
     )
     caption = Html(f"<caption>{escape(block.caption)}</caption>") if block.caption else Html("")
     label = escape(block.caption or block.head[0] or "table")
@@ -169,13 +179,15 @@ def _html_block(block: Block) -> Html:
     )
 
 
-def _html_cell(cell: Cell, right: bool) -> Html:
+def _html_cell(cell: Cell, right: bool, narrow: bool) -> Html:
     if isinstance(cell, str):
         classes = [name for name, given in (("num", right), ("short", right and len(cell) <= _SHORT)) if given]
         return Html(f"""<td{f' class="{" ".join(classes)}"' if classes else ""}>{escape(cell)}</td>""")
     if not cell.interval and not cell.count:
         return Html(f'<td class="num short"><span class="null">{escape(cell.value)}</span></td>')
-    small = " · ".join(part for part in (cell.interval, cell.count) if part)
+    between = Html("<br>") if narrow else Html(" · ")
+    parts = (cell.interval, cell.count, cell.missing.lstrip(" ,，"))
+    small = join([escape(part) for part in parts if part], between)
     title = f' title="{escape(cell.method)}"' if cell.method else ""
-    below = f"<small>{escape(small)}</small>" if small else ""
+    below = f"<small>{small}</small>" if small else ""
     return Html(f'<td class="num est"><span{title}><b>{escape(cell.value)}</b>{below}</span></td>')

@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from trajlab.measures.applied import as_applied
 from trajlab.measures.compare import Side, associations
-from trajlab.measures.configuration import LABELS_ONLY, ordered, short
+from trajlab.measures.configuration import LABELS_ONLY, changed, ordered, short
 from trajlab.measures.quadrants import ANSWER_AND_TOOL
 from trajlab.measures.score_series import ScoreSeries
 from trajlab.report.tables import number
+from trajlab.report.written import figures
+from trajlab.report.written.course import course
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Shown, Table
+from trajlab.report.written.partition_section import partition_blocks, score_sources
 from trajlab.report.written.words import Words
-from trajlab.stats import Estimate
+from trajlab.stats import Estimate, not_observed
 
 ALWAYS = ("mean_steps", "one_step_rate", "two_step_rate", "three_plus_step_rate", "tool_use_rate")
 WHERE_SEEN = (
@@ -23,6 +27,8 @@ WHERE_SEEN = (
 
 FOLLOWED = ("mean_steps", "tool_use_rate", "inline_rate", "suite_run_rate")
 """Behaviours shown by period."""
+WRONG_WITH_TOOL = "only_tool / tool used"
+"""Name of that share in the quadrant tables."""
 
 
 def names(sides: Sequence[Side]) -> list[str]:
@@ -57,9 +63,71 @@ def configuration(words: Words, sides: Sequence[Side]) -> Section:
                     )
                 )
             )
-        read = [f"{side.name}: {side.configuration.source}" for side in known]
+        read = [words.pair(side.name, side.configuration.source) for side in known]
         blocks.append(Paragraph(words.say("configuration.source", sources=words.list(read))))
+    blocks += _applied(words, sides)
+    if len(sides) > 1:
+        blocks += [Paragraph(words.say("configuration.chain_lead")), Bullets(_chain(words, sides))]
     return Section("configuration", words.say("section.configuration"), blocks)
+
+
+def _applied(words: Words, sides: Sequence[Side]) -> list[Block]:
+    """Configured against applied: what differs as a warning, what agrees in a line."""
+    blocks: list[Block] = []
+    as_configured = []
+    for side in sides:
+        for item in side.applied:
+            name = short(item.option)
+            if item.other:
+                blocks.append(
+                    words.tell("warn", "configuration.not_applied", run=side.name, option=name, applied=item.said,
+                               configured=item.configured, n=f"{item.other:,}", steps=f"{item.steps:,}")
+                )  # fmt: skip
+            elif item.other == 0:
+                as_configured.append(f"{side.name} {name}")
+    if as_configured:
+        blocks.append(Paragraph(words.say("configuration.as_applied", settings=words.list(as_configured))))
+    blocks.append(words.tell("unobserved", "configuration.unapplied"))
+    return blocks
+
+
+CHAIN = ("score", "std", "one_step_rate", "tool_use_rate", "correct_rate")
+"""What is told beside the settings that changed from a run to the next."""
+
+
+def _chain(words: Words, sides: Sequence[Side]) -> list[str]:
+    """A line for each run after the first: what was changed, and what is measured since."""
+    said = []
+    for before, after in itertools.pairwise(sides):
+        settings = changed(as_applied(before.configuration, before.applied),
+                           as_applied(after.configuration, after.applied))  # fmt: skip
+        if settings is None:
+            told = words.say("configuration.chain_unknown")
+        else:
+            unseen = words.say("word.not_observed")
+            pairs = [f"{short(name)} {a or unseen} → {b or unseen}" for name, (a, b) in settings.items()]
+            told = words.list(pairs) if pairs else words.say("configuration.chain_none")
+        measures = words.list([text for name in CHAIN if (text := _moved(words, name, before, after))])
+        said.append(
+            words.say("configuration.chain", before=before.name, after=after.name, settings=told, measures=measures)
+        )
+    return said
+
+
+def _moved(words: Words, name: str, before: Side, after: Side) -> str:
+    """A figure in two runs; empty where one has none."""
+    if name in ("score", "std"):
+        if before.score is None or after.score is None:
+            return ""
+        ends = [s.mean.value if name == "score" else s.std for s in (before.score, after.score)]
+        title, shown = words.say(f"score.{'mean' if name == 'score' else 'std'}"), [number(end) for end in ends]
+        relative = f" ({100 * (ends[1] / ends[0] - 1):+.1f} %)".replace("-", "−") if ends[0] and ends[1] else ""
+        return f"{title} {shown[0]} → {shown[1]}{relative}"
+    found = [side.estimate(name) for side in (before, after)]
+    if any(estimate.value is None for estimate in found):
+        return ""
+    values = [words.of_measure(name, estimate).value for estimate in found]
+    return f"{words.measure(name)} {values[0]} → {values[1]}"
 
 
 def _values(sides: Sequence[Side], name: str) -> set[str]:
@@ -91,8 +159,15 @@ def score(words: Words, sides: Sequence[Side]) -> Section:
             for key, make in makers.items()
         ]  # fmt: skip
         blocks.append(Table([words.say("column.measure"), *names(sides)], rows, words.say("score.caption")))
-        blocks.append(Bullets([_monotone(words, side) for side in sides if side.score is not None]))
-    blocks += partitions(words, sides)
+        blocks.append(
+            Bullets(
+                [course(words, side.name, "score", side.score.epoch_names, side.score.epochs)
+                 for side in sides if side.score is not None]
+            )
+        )  # fmt: skip
+        blocks += figures.over_periods(words, sides)
+    blocks += score_sources(words, sides)
+    blocks += partition_blocks(words, sides)
     return Section("score", words.say("section.score"), blocks)
 
 
@@ -105,43 +180,6 @@ def _trend(words: Words, direction: int, p_value: float | None) -> str:
 def p_text(p_value: float) -> str:
     """A p-value for people."""
     return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
-
-
-def _monotone(words: Words, side: Side) -> str:
-    found = side.score
-    if found is None or found.monotone is None:
-        return words.say("score.one_epoch", run=side.name)
-    named = zip(found.epoch_names, found.epochs, strict=True)
-    values = [(words.period(name), e.value) for name, e in named if e.value is not None]
-    if found.monotone:
-        return words.say("score.monotone", run=side.name, n=len(values))
-    falls = [
-        f"{a} → {b} {number(one)} → {number(other)}"
-        for (a, one), (b, other) in itertools.pairwise(values)
-        if other <= one
-    ]
-    return words.say("score.not_monotone", run=side.name, falls=words.list(falls))
-
-
-def partitions(words: Words, sides: Sequence[Side]) -> list[Block]:
-    """Whether scores and rollouts are cut into epochs at the same steps."""
-    blocks: list[Block] = []
-    unknown = []
-    for side in sides:
-        if side.score is None:
-            continue
-        if not side.score.own_partition:
-            unknown.append(side.name)
-        elif side.score.epoch_starts != side.rollout_starts:
-            starts = [
-                words.list([str(step) for step in steps]) for steps in (side.score.epoch_starts, side.rollout_starts)
-            ]
-            blocks.append(words.tell("warn", "partition.disagree", run=side.name, score=starts[0], rollout=starts[1]))
-        else:
-            blocks.append(words.tell("ok", "partition.agree", run=side.name))
-    if unknown:
-        blocks.append(words.tell("unobserved", "partition.unknown", runs=words.list(unknown)))
-    return blocks
 
 
 def rewards(words: Words, sides: Sequence[Side]) -> Section:
@@ -157,6 +195,11 @@ def rewards(words: Words, sides: Sequence[Side]) -> Section:
     rows.append([words.say("rewards.maximum"), *(f"{v.max():.4g}" if len(v) else unseen for v in values)])
     blocks: list[Block] = [Table([words.say("column.measure"), *names(sides)], rows)]
     blocks += sequences(words, sides, ("correct_rate", "reward_zero_rate"))
+    known = [side for side in sides if side.estimate("correct_rate").value is not None]
+    if known:
+        periods = [(side, side.trajectories.periods, side.sequence("correct_rate")) for side in known]
+        told = [course(words, side.name, "correct_rate", names if own else [], own) for side, names, own in periods]
+        blocks.append(Bullets(told))
     return Section("rewards", words.say("section.rewards"), blocks)
 
 
@@ -188,15 +231,28 @@ def behaviour(words: Words, sides: Sequence[Side]) -> Section:
     allowed = [_steps_used(words, side) for side in sides]
     rows.append([words.say("behaviour.steps_used"), *allowed])
     blocks: list[Block] = [Table([words.say("column.measure"), *names(sides)], rows)]
-    followed = [
-        name for name in ("mean_steps", "tool_use_rate", "inline_rate", "suite_run_rate") if name in (*ALWAYS, *seen)
-    ]
-    blocks += sequences(words, sides, followed)
+    blocks += sequences(words, sides, [name for name in FOLLOWED if name in (*ALWAYS, *seen)])
+    if len(sides) > 1:
+        blocks += _extremes(words, sides, (*ALWAYS, *seen))
     silent = [name for name in WHERE_SEEN if name not in seen]
     if silent:
         titles = words.list([words.measure(name) for name in silent])
         blocks.append(Paragraph(words.say("behaviour.none", measures=titles)))
     return Section("behaviour", words.say("section.behaviour"), blocks)
+
+
+def _extremes(words: Words, sides: Sequence[Side], measures: Sequence[str]) -> list[Block]:
+    """Which run is highest and which lowest, for every measure that all runs have and in which they differ."""
+    said = []
+    for name in measures:
+        found = [(e.value, side.name, words.of_measure(name, e).value) for side in sides
+                 if (e := side.estimate(name)).value is not None]  # fmt: skip
+        if len(found) < len(sides) or len({value for value, _, _ in found}) < 2:
+            continue
+        low, high = min(found), max(found)
+        said.append(words.say("behaviour.extremes", measure=words.measure(name), highest=high[1], high=high[2],
+                              lowest=low[1], low=low[2]))  # fmt: skip
+    return [Paragraph(words.say("behaviour.extremes_lead")), Bullets(said)] if said else []
 
 
 def _occurs(found: Estimate) -> bool:
@@ -225,10 +281,18 @@ def quadrants(words: Words, sides: Sequence[Side]) -> Section:
             cells: list[Cell] = [words.say("word.not_observed")] * 4
             if table is not None:
                 cells = [words.estimate(table.cells[cell], share=True) for cell in ANSWER_AND_TOOL]
+            if name == "correct_tool":
+                wrong = table.extra.get(WRONG_WITH_TOOL) if table is not None else None
+                cells.append(words.estimate(wrong or not_observed(), share=True))
             rows.append([side.name, *cells])
         head = [words.say("column.run"), *(words.say(f"quadrant.{cell}") for cell in ANSWER_AND_TOOL)]
+        if name == "correct_tool":
+            head.append(words.say("column.only_tool_of_tool"))
         blocks.append(Table(head, rows, words.say(f"quadrant.{name}")))
-    blocks += [identity for side in sides for identity in _identities(words, side)]
+    if len(sides) > 1:
+        by_reward = any(table.name == "answer_tool" for side in sides for table in side.quadrants)
+        blocks += figures.quadrants(words, sides, "answer_tool" if by_reward else "correct_tool")
+    blocks += _identities(words, sides)
     found = [item for side in sides for item in associations(side)]
     if found:
         rows = [
@@ -249,10 +313,17 @@ def quadrants(words: Words, sides: Sequence[Side]) -> Section:
     return Section("quadrants", words.say("section.quadrants"), blocks)
 
 
-def _identities(words: Words, side: Side) -> list[Block]:
-    """Identities of the tables: those that fail are named."""
-    checked = [(table.name, *identity) for table in side.quadrants for identity in table.identities]
-    failed = [text for _, text, left, right in checked if left != right]
-    if failed:
-        return [words.tell("alarm", "quadrant.identities_fail", run=side.name, which=words.list(failed))]
-    return [words.tell("ok", "quadrant.identities_hold", run=side.name, n=len(checked))] if checked else []
+def _identities(words: Words, sides: Sequence[Side]) -> list[Block]:
+    """Identities of the tables: those that fail are named, run by run."""
+    blocks: list[Block] = []
+    hold: dict[int, list[str]] = {}
+    for side in sides:
+        checked = [identity for table in side.quadrants for identity in table.identities]
+        failed = [text for text, left, right in checked if left != right]
+        if failed:
+            which = words.list(failed)
+            blocks.append(words.tell("alarm", "quadrant.identities_fail", run=side.name, which=which))
+        elif checked:
+            hold.setdefault(len(checked), []).append(side.name)
+    blocks += [words.tell("ok", "quadrant.identities_hold", run=words.list(runs), n=n) for n, runs in hold.items()]
+    return blocks

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from trajlab.measures.stages import PRIMARY, Stages
+from collections.abc import Sequence
+
+from trajlab.measures.contrast import Contrast
+from trajlab.measures.stages import PRIMARY, Stages, moved_to_quick_checks, verdict
 from trajlab.report.written.document import Block, Bullets, Cell, Document, Paragraph, Section, Table, Tone
 from trajlab.report.written.run_sections import p_text
 from trajlab.report.written.words import Words
 
-_TONES: dict[str, Tone] = {"held": "ok", "fell": "warn", "not_shown": "unobserved", "not_observed": "unobserved"}
+_TONES: dict[str, Tone] = {"held": "ok", "fell": "warn", "not_shown": "not_shown", "not_observed": "unobserved"}
 
 
 def stages_report(found: Stages, language: str = "en") -> Document:
@@ -18,7 +21,11 @@ def stages_report(found: Stages, language: str = "en") -> Document:
     """
     words = Words(language)
     early, late = found.stages
-    conclusion: list[Block] = [_moved(words, found), verification(words, found)]
+    conclusion: list[Block] = [
+        _moved(words, found.contrasts, moved=found.moved),
+        verification(words, found.executes, found.margin),
+        *_whole(words, found),
+    ]
     drawn = [
         words.say("stage.drawn", stage=words.say(f"stage.{stage.name}"), first=stage.first_step, last=stage.last_step,
                   n=f"{len(stage.drawn):,}", there=f"{stage.there:,}")
@@ -34,10 +41,10 @@ def stages_report(found: Stages, language: str = "en") -> Document:
         adjusted = words.say("word.exploratory") if not own else words.say("word.not_observed")
         if item.adjusted is not None:
             adjusted = p_text(item.adjusted)
-        verdict = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
+        direction = words.say({1: "word.rose", -1: "word.fell", 0: "word.not_shown"}[item.direction])
         rows.append([words.measure(item.name), words.of_measure(item.name, item.first),
-                     words.of_measure(item.name, item.second), words.change(item.name, item.pooled),
-                     words.change(item.name, item.within), adjusted, verdict])  # fmt: skip
+                     words.of_measure(item.name, item.second), words.pooled(item), words.within(item), adjusted,
+                     direction])  # fmt: skip
     heads = ("measure", "early", "late", "pooled", "within", "adjusted", "verdict")
     family = words.list([words.measure(name) for name in PRIMARY])
     table = Table([words.say(f"column.{key}") for key in heads], rows, words.say("stage.caption", family=family))
@@ -51,24 +58,37 @@ def stages_report(found: Stages, language: str = "en") -> Document:
     return Document(words.say("title.stages", run=found.run or ""), sections, language)
 
 
-def _moved(words: Words, found: Stages) -> Block:
-    by_name = {item.name: item for item in found.contrasts}
-    values = {
-        name: words.change(f"{name}_rate", by_name[f"{name}_rate"].told) for name in ("any_test", "suite_run", "inline")
-    }
+def _moved(words: Words, contrasts: Sequence[Contrast], *, moved: bool) -> Block:
+    by_name = {item.name: item for item in contrasts}
+    values = {name: words.told(by_name[f"{name}_rate"]) for name in ("any_test", "suite_run", "inline")}
     if by_name["any_test_rate"].pooled.value is None:
         return words.tell("unobserved", "stage.no_commands")
-    return Paragraph(words.say("stage.moved" if found.moved else "stage.not_moved", **values))
+    if moved:
+        return Paragraph(words.say("stage.moved", **values))
+    return words.tell("not_shown", "stage.not_moved", **values)
 
 
-def verification(words: Words, found: Stages) -> Block:
+def _whole(words: Words, found: Stages) -> list[Block]:
+    """The same over all trajectories of the stages, where more are there than were drawn."""
+    early, late = found.stages
+    drawn = len(early.drawn) + len(late.drawn)
+    if not found.whole or early.there + late.there == drawn or found.whole[0].pooled.value is None:
+        return []
+    return [
+        Paragraph(words.say("stage.whole", early=f"{early.there:,}", late=f"{late.there:,}")),
+        _moved(words, found.whole, moved=moved_to_quick_checks(found.whole)),
+        verification(words, found.whole[-1], found.margin),
+    ]
+
+
+def verification(words: Words, executes: Contrast, margin: float) -> Block:
     """What may be said of verification as a whole."""
-    key = found.verification
+    key = verdict(executes, margin)
     return words.tell(
         _TONES[key],
         f"stage.verification_{key}",
-        change=words.change(found.executes.name, found.executes.told),
-        margin=f"{100 * found.margin:.0f}",
-        early=words.of_measure(found.executes.name, found.executes.first),
-        late=words.of_measure(found.executes.name, found.executes.second),
+        change=words.told(executes),
+        margin=f"{100 * margin:.0f}",
+        early=words.of_measure(executes.name, executes.first),
+        late=words.of_measure(executes.name, executes.second),
     )

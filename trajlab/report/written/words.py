@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from trajlab.errors import UsageError
 from trajlab.measures.catalogue import BY_NAME
+from trajlab.measures.contrast import Contrast
 from trajlab.measures.stages import OWN
 from trajlab.report.tables import EstimateLike, number
 from trajlab.report.written.document import Paragraph, Shown, Tone
@@ -69,6 +70,14 @@ class Words:
         measure = OWN.get(name) or BY_NAME.get(name)
         return own or (measure.label if measure is not None else name)
 
+    def join(self, sentences: list[str]) -> str:
+        """Parts of a sentence that hold commas themselves."""
+        return self.say("word.semicolon").join(sentences)
+
+    def pair(self, name: str, value: object) -> str:
+        """A name and what is said of it."""
+        return self.say("word.pair", name=name, value=value)
+
     def list(self, items: list[str]) -> str:
         """Items in one sentence; a word for none."""
         return self.say("word.comma").join(items) if items else self.say("word.none")
@@ -94,18 +103,23 @@ class Words:
         bounded = found.low is not None or found.high is not None
         count = _count(found, share)
         missing = getattr(found, "missing", 0)
-        if missing:
-            count += self.say("word.missing", n=f"{missing:,}")
+        unseen = self.say("word.missing", n=f"{missing:,}") if missing else ""
         unit = " %" if share else ""
         interval = f"[{ends[0]}, {ends[1]}]" if bounded else self.say("word.no_interval")
-        return Shown(_plain(found.value, share, digits) + unit, interval, count, found.method)
+        return Shown(_plain(found.value, share, digits) + unit, interval, count, found.method, unseen)
 
     def of_measure(self, name: str, found: EstimateLike) -> Shown:
         """The estimate of a measure, a share as a percentage."""
         return self.estimate(found, share=is_share(name), digits=DIGITS.get(name, 1))
 
-    def change(self, name: str, found: EstimateLike) -> Shown:
-        """A difference with its sign; of shares in percentage points."""
+    def change(self, name: str, found: EstimateLike, count: str = "") -> Shown:
+        """A difference with its sign; of shares in percentage points.
+
+        Args:
+            name: The measure.
+            found: The difference.
+            count: In place of its denominator: the sizes of both arms, or tasks.
+        """
         if found.value is None:
             return Shown(self.say("word.not_observed"))
         share, digits = is_share(name), DIGITS.get(name, 1)
@@ -113,9 +127,24 @@ class Words:
                 for end in (found.low, found.high)]  # fmt: skip
         bounded = found.low is not None or found.high is not None
         interval = f"[{ends[0]}, {ends[1]}]" if bounded else self.say("word.no_interval")
-        n = "" if found.denominator is None else f"n {number(found.denominator)}"
+        n = count or ("" if found.denominator is None else f"n {number(found.denominator)}")
         unit = self.say("word.points") if share else ""
         return Shown(_signed(found.value, share, digits) + unit, interval, n, found.method)
+
+
+    def pooled(self, item: Contrast) -> Shown:
+        """The difference over all trajectories, with the sizes of both arms."""
+        arms = [number(estimate.denominator) for estimate in (item.first, item.second)]
+        return self.change(item.name, item.pooled, f"n {arms[0]} + {arms[1]}")
+
+    def within(self, item: Contrast) -> Shown:
+        """The difference within the tasks of both arms, with their number."""
+        tasks = "" if item.within.denominator is None else self.say("word.tasks", n=number(item.within.denominator))
+        return self.change(item.name, item.within, tasks)
+
+    def told(self, item: Contrast) -> Shown:
+        """The difference to rely on."""
+        return self.within(item) if item.within.value is not None else self.pooled(item)
 
 
 def is_share(name: str) -> bool:
