@@ -230,7 +230,7 @@ def over_the_run(words: Words, side: Side) -> list[Block]:
     blocks: list[Block] = []
     if side.trajectories.population.by != side.trajectories.periods_by:
         blocks.append(Paragraph(words.say("course.by_steps")))
-    elif side.trajectories.epochs_from == "metrics":
+    elif side.trajectories.periods_by == "epoch" and side.trajectories.epochs_from == "metrics":
         blocks.append(Paragraph(words.say("course.by_metrics")))
     varying, never, constant, unseen = _sorted(side)
     ticks = [words.tick(period) for period in periods]
