@@ -22,6 +22,7 @@ from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
+from trajlab.sources.torch_file import load_torch
 
 COMPANION_NAMES = {
     "report.json": "swebench_report",
@@ -241,6 +242,8 @@ def count_records(path: Path, format_name: str) -> int:
         return 1
     if format_name == "roll":  # a line holds a whole step in columns
         return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)
+    if path.suffix == ".pt":
+        return len(load_torch(path)["samples"])
     try:
         document = json.loads(data)
     except json.JSONDecodeError:

@@ -16,7 +16,7 @@ import zstandard
 
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
-TRAINERS = ("areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
+TRAINERS = ("areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "slime", "trl", "verifiers")
 """Folders of the trainers' samples, each with a writer of its own."""
 NOT_REPEATED = {"art", "verifiers"}
 """Their writers need packages that the tests do without."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -377,7 +379,7 @@ def figures(path: Path, steps: dict[int, int]) -> dict[int, dict[str, Any]]:
     return {steps[row.pop("train_step")]: row for row in sums.iter_rows(named=True)}
 
 
-def test_one_run_in_six_trainers_words_gives_the_same_figures(shared: Path) -> None:
+def test_one_run_in_seven_trainers_words_gives_the_same_figures(shared: Path) -> None:
     """The same rollouts, written by each trainer's own writer.
 
     At step 30 a sample of AReaL holds a turn's start that the model itself wrote: nothing tells it from a real one.
@@ -388,6 +390,8 @@ def test_one_run_in_six_trainers_words_gives_the_same_figures(shared: Path) -> N
     assert len(expected) == 3
     for place in ("verl/rollout_data_dir_v1", "rllm/episodes", "nemo_rl", "roll"):
         assert figures(folder / place, same) == expected, place
+    sums = figures(folder / "slime", {0: 1, 1: 2})
+    assert sums == {step: expected[step] for step in (1, 2)}  # the third stands once more as an evaluation
     assert figures(folder / "areal", {10: 1, 20: 2}) == {step: expected[step] for step in (1, 2)}
 
 
@@ -468,3 +472,40 @@ def test_art_rows_without_a_readable_trajectory_are_problems_but_for_empty_group
     assert len(trajectories) == 1
     assert [problem.line for problem in problems] == [3, 4]
     assert {problem.code for problem in problems} == {"unreadable_record"}
+
+
+def write_torch(path: Path, value: object) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{path.stem}/data.pkl", pickle.dumps(value, 2))
+    return path
+
+
+SAMPLE: dict[str, Any] = {
+    "group_index": 3, "index": 14, "prompt": SKYRL["input_prompt"], "response": "3<|im_end|>", "response_length": 9,
+    "loss_mask": [1, 1, 0], "reward": {"score": 0.5, "acc": 1.0}, "status": "truncated", "metadata": {"task_id": "t"},
+    "weight_versions": ["4", "5"],
+}  # fmt: skip
+
+
+def test_slime_samples_hold_their_tokens_versions_and_rewards(tmp_path: Path) -> None:
+    second = SAMPLE | {"reward": 2, "weight_versions": [], "loss_mask": None, "prompt": [say("user", "Sum?")]}
+    (one, two), problems = read(write_torch(tmp_path / "eval_7.pt", {"rollout_id": 7, "samples": [SAMPLE, second]}))
+    assert problems == []
+    assert (one.train_step, one.split, one.group_id, one.native_id, one.task_id) == (7, "eval", "7:3", "14", "t")
+    assert (one.reward, one.correct, [part.name for part in one.rewards]) == (0.5, True, ["score", "acc"])
+    assert (one.policy_version_first, one.policy_version_last, one.logged_steps) == ("4", "5", 2)
+    assert (one.completion_tokens, two.completion_tokens, two.logged_steps) == (2, 9, None)
+    assert (two.reward, two.correct, [message.text for message in two.messages]) == (2.0, None, ["Sum?"])
+
+
+def test_slime_odd_samples_cost_only_themselves_and_other_files_are_problems(tmp_path: Path) -> None:
+    odd = [SAMPLE | {"reward": "x"}, 3, SAMPLE | {"metadata": [], "loss_mask": 1}, SAMPLE | {"status": 0}]
+    value = {"rollout_id": "x", "samples": [*odd, SAMPLE]}
+    trajectories, problems = read(write_torch(tmp_path / "1.pt", value))
+    assert len(trajectories) == 4
+    assert sorted({problem.code for problem in problems}) == ["unreadable_record", "wrong_type"]
+    shards = {"format_version": 2, "rollout_id": 1, "samples": [{}], "dp_shards": [0]}
+    assert [problem.code for problem in read(write_torch(tmp_path / "2.pt", shards))[1]] == ["not_read"]
+    whole = write_torch(tmp_path / "3.pt", value).read_bytes()
+    (tmp_path / "4.pt").write_bytes(whole[:-30])
+    assert [problem.code for problem in read(tmp_path / "4.pt")[1]] == ["unreadable_record"]

@@ -22,6 +22,7 @@ SCRIPTS = {
     "skyrl": "skyrl_writer.py",
     "roll": "roll_writer.py",
     "art": "art_writer.py",
+    "slime": "slime_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",

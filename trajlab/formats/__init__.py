@@ -75,6 +75,7 @@ LOGS: dict[str, str] = {
     "rllm": "rLLM episodes",
     "roll": "ROLL rollout dumps",
     "skyrl": "SkyRL evaluation dumps",
+    "slime": "slime rollout data (`.pt`)",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",
