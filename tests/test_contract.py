@@ -30,6 +30,7 @@ COMPANION_NAMES = {
     "batch_summary.json": "trainer_sidecars",
     "_materialized_inputs.jsonl": "trainer_sidecars",
     "_aggregate_metrics.json": "trainer_sidecars",
+    "_rollout_summaries.jsonl": "trainer_sidecars",
     "aggregated_results.jsonl": "trainer_sidecars",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",

@@ -509,3 +509,49 @@ def test_slime_odd_samples_cost_only_themselves_and_other_files_are_problems(tmp
     whole = write_torch(tmp_path / "3.pt", value).read_bytes()
     (tmp_path / "4.pt").write_bytes(whole[:-30])
     assert [problem.code for problem in read(tmp_path / "4.pt")[1]] == ["unreadable_record"]
+
+
+def test_tinker_takes_what_the_environment_says_after_calls_as_results(tmp_path: Path) -> None:
+    turns = [say("user", "Sum?"), say("assistant", CALL_TEXT), say("environment", "3"), say("assistant", "3")]
+    turns += [say("environment", "Sure?"), say("grader", "right")]
+    row = {"idx": 4, "benchmark": "sums", "example_id": "e", "turns": turns, "reward": 1.0, "metrics": {"correct": 1.0}}
+    odd = [row | {"turns": [3, say("assistant", "3")]}, row | {"reward": "x"}, row | {"metrics": 1}]
+    trajectories, problems = read(write_lines(tmp_path / "trajectories.jsonl", row, *odd))
+    first = trajectories[0]
+    assert [call.output for step in first.steps for call in step.calls] == ["3"]
+    assert [(m.role, m.after_step) for m in first.messages] == [("user", None), ("user", 2), ("grader", 2)]
+    assert (first.correct, first.group_id, first.termination, first.seconds) == (True, "sums:e", None, None)
+    assert len(trajectories) == 4
+    assert [problem.code for problem in problems] == ["wrong_type"] * 3
+
+
+def write_zip(path: Path, name: str, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, data)
+    return path
+
+
+def test_agent_lightning_reads_the_turns_before_the_last_call_from_its_context(tmp_path: Path) -> None:
+    context = str(AREAL["prompt"]) + str(AREAL["completion"]).removesuffix("3<|im_end|>")
+    rows = [{"rollout_id": "r", "reward": 1, "prompt": context, "response": "3"}, 3, {"rollout_id": 5, "prompt": 3}]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode() + b'{"rollout'
+    path = write_zip(tmp_path / "step_9" / "a.jsonl.zip", "validation_trajectories.jsonl", data)
+    (one, two), problems = read(path)
+    assert [[call.output for call in step.calls] for step in one.steps] == [["3"], []]
+    assert (one.native_id, one.split, one.reward, two.native_id) == ("r", "validation", 1.0, "5")
+    assert [problem.code for problem in problems] == ["unreadable_record", "truncated", "wrong_type"]
+    frame = trajlab.read(tmp_path).trajectories.collect()
+    assert frame["train_step"].to_list() == [9, 9]
+
+
+def test_agent_lightning_damaged_and_exploding_archives_are_problems(tmp_path: Path) -> None:
+    data = b"".join(b'{"rollout_id": "%d", "prompt": "p", "response": "r"}\n' % n for n in range(5000))
+    path = write_zip(tmp_path / "a.jsonl.zip", "train_trajectories.jsonl", data)
+    whole = bytearray(path.read_bytes())
+    whole[2000:2100] = b"\0" * 100
+    path.write_bytes(whole)
+    trajectories, problems = read(path)
+    assert trajectories and problems[-1].code == "truncated_archive"
+    path = write_zip(tmp_path / "b.jsonl.zip", "train_trajectories.jsonl", b" " * (300 << 20))
+    assert [problem.code for problem in read(path)[1]] == ["expansion_limit"]

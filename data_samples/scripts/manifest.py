@@ -23,6 +23,8 @@ SCRIPTS = {
     "roll": "roll_writer.py",
     "art": "art_writer.py",
     "slime": "slime_writer.py",
+    "tinker": "tinker_writer.py",
+    "agent_lightning": "agent_lightning_writer.py",
     "verl": "verl_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",

@@ -67,6 +67,7 @@ class CompanionFormat(Protocol):
 
 
 LOGS: dict[str, str] = {
+    "agent_lightning": "agent-lightning trajectories (`.jsonl.zip`)",
     "areal": "AReaL rollouts",
     "art": "OpenPipe ART trajectories",
     "mini_swe_agent": "mini-swe-agent trajectories",
@@ -76,6 +77,7 @@ LOGS: dict[str, str] = {
     "roll": "ROLL rollout dumps",
     "skyrl": "SkyRL evaluation dumps",
     "slime": "slime rollout data (`.pt`)",
+    "tinker": "tinker-cookbook benchmark trajectories",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
     "verl": "verl rollout and validation dumps",

@@ -53,12 +53,12 @@ def rows(bundle: Bundle) -> Iterator[Row | Problem]:
     elif shape == "object":
         data = document(bundle, problems)
         yield from _drained(problems)
-        yield _decoded(Line(data, 0, 1, finished=True), "0", by_line=False)
+        yield decoded_row(Line(data, 0, 1, finished=True), "0", by_line=False)
     else:
         by_line = shape == "lines"
         for line in lines(bundle, problems) if by_line else elements(bundle, problems):
             yield from _drained(problems)
-            yield _decoded(line, str(line.offset if by_line else line.number - 1), by_line=by_line)
+            yield decoded_row(line, str(line.offset if by_line else line.number - 1), by_line=by_line)
     yield from problems
 
 
@@ -67,7 +67,8 @@ def _drained(problems: list[Problem]) -> Iterator[Problem]:
         yield problems.pop(0)
 
 
-def _decoded(line: Line, ordinal: str, *, by_line: bool) -> Row | Problem:
+def decoded_row(line: Line, ordinal: str, *, by_line: bool) -> Row | Problem:
+    """One record's bytes as a row, repaired where that is possible."""
     number = line.number if by_line else None
     fixes: tuple[str, ...] = ()
     try:

@@ -22,6 +22,9 @@ VARIANTS = {
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
     "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
+    "tinker_summaries": Variant(
+        "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
+    ),
     "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset()),
 }
 
@@ -53,6 +56,8 @@ def _of_lines(probe: Probe) -> str | None:
     if isinstance(first.get("responses_create_params"), dict):
         is_input = "response" not in first and "reward" not in first and "_ng_task_index" in first
         return "nemo_gym_inputs" if is_input and "_ng_failure_class" not in first else None
+    if first.keys() >= {"iteration", "group_idx", "traj_idx", "total_reward", "final_ob_len"}:
+        return "tinker_summaries"
     if first and all(name.startswith("eval/") for name in first):
         return "skyrl_metrics"
     if {"mean/reward", "std/reward"} <= first.keys():
