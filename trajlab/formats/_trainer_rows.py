@@ -41,6 +41,16 @@ class Row(msgspec.Struct, gc=False):
         return Problem(code, clean_text(message), self.line, self.offset, native_id)
 
 
+def first_object(probe: Probe, *shapes: str) -> dict[str, Any] | None:
+    """The first record that is an object, where the file has one of the shapes.
+
+    Every reader of lines asks this one: a foreign record further down does not make two of them claim a file.
+    """
+    if probe.shape not in shapes:
+        return None
+    return next((record for record in probe.records if isinstance(record, dict)), None)
+
+
 def rows(bundle: Bundle) -> Iterator[Row | Problem]:
     """Records of JSON lines, a JSON list, one JSON object, or Parquet; what is none comes as a problem."""
     problems: list[Problem] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import calls_in_text
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, reward_parts, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -36,9 +36,7 @@ _VERDICTS = ("correct", "acc", "is_correct", "resolved")
 
 def recognise(probe: Probe) -> str | None:
     """By the keys of the first record that is an object."""
-    if probe.shape != "lines":
-        return None
-    first = next((record for record in probe.records if isinstance(record, dict)), None)
+    first = first_object(probe, "lines")
     known = first is not None and first.keys() >= _KEYS and isinstance(first["turns"], list)
     return "benchmark" if known else None
 

@@ -8,9 +8,9 @@ so that nobody takes them for logs that could not be read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trajlab.formats import Outcome, Variant
+from trajlab.formats._trainer_rows import first_object
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -50,7 +50,7 @@ def recognise(probe: Probe) -> str | None:
 
 
 def _of_lines(probe: Probe) -> str | None:
-    first: dict[str, Any] | None = next((record for record in probe.records if isinstance(record, dict)), None)
+    first = first_object(probe, "lines")
     if first is None or "nodes" in first or "traces" in first:
         return None
     if isinstance(first.get("responses_create_params"), dict):
@@ -68,6 +68,5 @@ def _of_lines(probe: Probe) -> str | None:
 
 
 def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
-    """No verdict stands in them."""
-    del bundle
-    yield from ()
+    """No verdict stands in them; what does is told as not read."""
+    yield Problem("not_read", f"known, but its facts have no table yet: {VARIANTS[bundle.variant].doc}")
