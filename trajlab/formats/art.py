@@ -64,7 +64,7 @@ def recognise(probe: Probe) -> str | None:
     """By columns, by groups whose trajectories hold messages and choices, or by name or first line of a YAML list."""
     if probe.shape == "parquet":
         return "parquet" if set(probe.columns) >= _PARQUET else None
-    if probe.shape == "text":
+    if probe.shape in ("text", "empty"):
         head = probe.head.removeprefix(b"\xef\xbb\xbf").lstrip()
         groups = _YAML_START.match(head) and b"messages_and_choices:" in head
         return "yaml" if groups or _YAML_FILE.search(probe.relpath) else None
