@@ -114,7 +114,8 @@ class _Place:
         found = _STEP_FILE.fullmatch(path.name)
         self.step = int(found[1]) if found else None
         folders = path.parts[:-1]
-        self.split = folders[-1] if len(folders) > 1 and folders[-2] == "trajectories" else None
+        split = folders[-1] if len(folders) > 1 and folders[-2] == "trajectories" else None
+        self.split = "validation" if split == "val" else split
         models = [after for name, after in pairwise(folders) if name == "models"]
         self.model = models[-1] if models else None
 
