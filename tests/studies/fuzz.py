@@ -186,11 +186,13 @@ class Fuzz:
         known = self._whole.get(mutant.name)
         if known is None:
             found = values(read(self.folder / "mutant", mutant.name, mutant.sample))
-            known = self._whole[mutant.name] = {}
+            by_line: dict[int, list[str]] = {}
             for ordinal, text in found:
-                at = int(ordinal.partition(".")[0])  # a line may hold several trajectories
+                by_line.setdefault(int(ordinal.partition(".")[0]), []).append(text)
+            known = self._whole[mutant.name] = {}
+            for at, texts in by_line.items():  # equal lines give equal trajectories
                 end = mutant.sample.find(b"\n", at)
-                known.setdefault(mutant.sample[at : end if end >= 0 else None], []).append(text)
+                known[mutant.sample[at : end if end >= 0 else None]] = texts
         return known
 
     def check(self, mutant: Mutant) -> Iterator[str]:
