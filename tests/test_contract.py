@@ -24,6 +24,7 @@ from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
+from trajlab.sources.torch_file import load_torch
 
 COMPANION_NAMES = {
     "report.json": "swebench_report",
@@ -32,6 +33,7 @@ COMPANION_NAMES = {
     "batch_summary.json": "trainer_sidecars",
     "_materialized_inputs.jsonl": "trainer_sidecars",
     "_aggregate_metrics.json": "trainer_sidecars",
+    "_rollout_summaries.jsonl": "trainer_sidecars",
     "aggregated_results.jsonl": "trainer_sidecars",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
@@ -238,6 +240,7 @@ def test_a_variant_carries_what_it_declares_and_nothing_else(format_name: str, e
 def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) -> None:
     found = Counter(everything.problems.select("source", "code").collect().iter_rows())
     expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
+    expected |= {(path, "not_read"): 1 for path in sample_files() if companion_of(path) == "trainer_sidecars"}
     assert found == {**expected, (EMPTY, "empty_file"): 1, ("gold/commands.jsonl", "unrecognised"): 1}
     check_counts(everything)
     check_schemas(everything)
@@ -283,6 +286,8 @@ def count_records(claimed: Claim) -> int:
     data = path.read_bytes()
     if claimed.format == "roll":  # a line holds a whole step in columns
         return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)
+    if path.suffix == ".pt":
+        return len(load_torch(path)["samples"])
     try:
         document = json.loads(data)
     except json.JSONDecodeError:

@@ -18,7 +18,10 @@ from trajlab.formats import FALLBACK_LOGS, LOGS
 
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
-TRAINERS = ("areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl", "trl", "verifiers")
+TRAINERS = (
+    "agent_lightning", "areal", "art", "nemo_gym", "nemo_rl", "rllm", "roll", "skyrl",
+    "slime", "tinker", "trl", "verifiers",
+)  # fmt: skip
 """Folders of the trainers' samples, each with a writer of its own."""
 NOT_REPEATED = {"art", "verifiers"}
 """Their writers need packages that the tests do without."""
@@ -104,7 +107,7 @@ def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     written, kept = contents(tmp_path / name), contents(ROOT / name)
     assert written.keys() == kept.keys()
     # What compression gives may change with the library's version.
-    library_dependent = (".parquet", ".gz", ".zst", ".xz")
+    library_dependent = (".parquet", ".gz", ".zst", ".xz", ".zip")
     for path, content in kept.items():
         if path.endswith(".parquet"):
             assert pq.read_table(tmp_path / name / path).equals(pq.read_table(ROOT / name / path)), path

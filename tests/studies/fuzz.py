@@ -179,17 +179,20 @@ class Fuzz:
     def __init__(self, folder: Path, outcome: Outcome) -> None:
         self.folder = folder
         self.outcome = outcome
-        self._whole: dict[str, dict[bytes, str]] = {}
+        self._whole: dict[str, dict[bytes, list[str]]] = {}
 
-    def unbroken(self, mutant: Mutant) -> dict[bytes, str]:
-        """The lines of the sample that give a trajectory, and its values."""
+    def unbroken(self, mutant: Mutant) -> dict[bytes, list[str]]:
+        """The lines of the sample that give trajectories, and their values."""
         known = self._whole.get(mutant.name)
         if known is None:
             found = values(read(self.folder / "mutant", mutant.name, mutant.sample))
-            ends = [(int(at), mutant.sample.find(b"\n", int(at)), text) for at, text in found]
-            known = self._whole[mutant.name] = {
-                mutant.sample[at : end if end >= 0 else None]: text for at, end, text in ends
-            }
+            by_line: dict[int, list[str]] = {}
+            for ordinal, text in found:
+                by_line.setdefault(int(ordinal.partition(".")[0]), []).append(text)
+            known = self._whole[mutant.name] = {}
+            for at, texts in by_line.items():  # equal lines give equal trajectories
+                end = mutant.sample.find(b"\n", at)
+                known[mutant.sample[at : end if end >= 0 else None]] = texts
         return known
 
     def check(self, mutant: Mutant) -> Iterator[str]:
@@ -221,7 +224,7 @@ class Fuzz:
         if seconds > SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6:
             yield f"slow: {seconds:.1f} s for {len(mutant.data)} bytes"
         if unbroken:
-            expected = Counter(unbroken[line] for line in mutant.intact if line in unbroken)
+            expected = Counter(text for line in mutant.intact for text in unbroken.get(line, ()))
             self.outcome.neighbours += expected.total()
             if lost := expected - found:
                 yield f"{lost.total()} of {expected.total()} intact lines gave another trajectory or none"

@@ -100,6 +100,7 @@ class MetricFormat(Protocol):
 
 
 LOGS: dict[str, str] = {
+    "agent_lightning": "agent-lightning trajectories (`.jsonl.zip`)",
     "areal": "AReaL rollouts",
     "art": "OpenPipe ART trajectories",
     "mini_swe_agent": "mini-swe-agent trajectories",
@@ -108,6 +109,8 @@ LOGS: dict[str, str] = {
     "rllm": "rLLM episodes",
     "roll": "ROLL rollout dumps",
     "skyrl": "SkyRL evaluation dumps",
+    "slime": "slime rollout data (`.pt`)",
+    "tinker": "tinker-cookbook benchmark trajectories",
     "trl": "TRL completions (Parquet)",
     "verifiers": "verifiers results and traces, prime-rl rollouts",
     "swe_agent": "SWE-agent trajectories",

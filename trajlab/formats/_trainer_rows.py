@@ -41,6 +41,16 @@ class Row(msgspec.Struct, gc=False):
         return Problem(code, clean_text(message), self.line, self.offset, native_id)
 
 
+def first_object(probe: Probe, *shapes: str) -> dict[str, Any] | None:
+    """The first record that is an object, where the file has one of the shapes.
+
+    Every reader of lines asks this one: a foreign record further down does not make two of them claim a file.
+    """
+    if probe.shape not in shapes:
+        return None
+    return next((record for record in probe.records if isinstance(record, dict)), None)
+
+
 def rows(bundle: Bundle) -> Iterator[Row | Problem]:
     """Records of JSON lines, a JSON list, one JSON object, or Parquet; what is none comes as a problem."""
     problems: list[Problem] = []
@@ -53,12 +63,12 @@ def rows(bundle: Bundle) -> Iterator[Row | Problem]:
     elif shape == "object":
         data = document(bundle, problems)
         yield from _drained(problems)
-        yield _decoded(Line(data, 0, 1, finished=True), "0", by_line=False)
+        yield decoded_row(Line(data, 0, 1, finished=True), "0", by_line=False)
     else:
         by_line = shape == "lines"
         for line in lines(bundle, problems) if by_line else elements(bundle, problems):
             yield from _drained(problems)
-            yield _decoded(line, str(line.offset if by_line else line.number - 1), by_line=by_line)
+            yield decoded_row(line, str(line.offset if by_line else line.number - 1), by_line=by_line)
     yield from problems
 
 
@@ -67,7 +77,8 @@ def _drained(problems: list[Problem]) -> Iterator[Problem]:
         yield problems.pop(0)
 
 
-def _decoded(line: Line, ordinal: str, *, by_line: bool) -> Row | Problem:
+def decoded_row(line: Line, ordinal: str, *, by_line: bool) -> Row | Problem:
+    """One record's bytes as a row, repaired where that is possible."""
     number = line.number if by_line else None
     fixes: tuple[str, ...] = ()
     try:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import parse_conversation, parse_prompt, tools_in_prompt
 from trajlab.formats._chat_text.turns import is_marked
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, prompt_task, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import add_cut, fill_from_text, prompt_text
 from trajlab.records import Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
@@ -41,9 +41,7 @@ _SPLITS = {"rollout": "train", "eval-rollout": "eval"}
 
 def recognise(probe: Probe) -> str | None:
     """By the keys of the first record that is an object."""
-    if probe.shape != "lines":
-        return None
-    first = next((record for record in probe.records if isinstance(record, dict)), None)
+    first = first_object(probe, "lines")
     if first is None or not first.keys() >= _KEYS:
         return None
     return "segments" if "version_rle" in first or "segments" in first else "flat"

@@ -17,7 +17,16 @@ import msgspec
 
 from trajlab.formats import Variant
 from trajlab.formats._trainer_contexts import Contexts
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, prompt_task, reward_parts, rows
+from trajlab.formats._trainer_rows import (
+    Fields,
+    Row,
+    add_cleaning,
+    digest,
+    first_object,
+    prompt_task,
+    reward_parts,
+    rows,
+)
 from trajlab.formats._trainer_turns import RESTATED, chat_messages, fill_from_messages, prompt_text, tool_names
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -44,6 +53,7 @@ VARIANTS = {
 
 _PARQUET = {"group_index", "trajectory_json", "group_json"}
 _STEP_FILE = re.compile(r"(\d{1,12})\.(?:ya?ml|jsonl|parquet)(?:\.(?:gz|zst|zstd|xz))?")
+_YAML_FILE = re.compile(r"(?:^|/)trajectories/[^/]{1,80}/\d{4,12}\.ya?ml(?:\.|$)")
 _YAML_START = re.compile(rb"-\s{1,3}trajectories:")
 _TASKS = ("task_id", "instance_id", "scenario_id", "problem_id")
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
@@ -51,19 +61,18 @@ _ENDS = {"stop": "ended", "length": "truncated_budget", "content_filter": "infra
 
 
 def recognise(probe: Probe) -> str | None:
-    """By columns, by groups whose trajectories hold messages and choices, or by the first line of the YAML list."""
+    """By columns, by groups whose trajectories hold messages and choices, or by name or first line of a YAML list."""
     if probe.shape == "parquet":
         return "parquet" if set(probe.columns) >= _PARQUET else None
-    if probe.shape == "text":
-        return "yaml" if _YAML_START.match(probe.head.lstrip()) and b"messages_and_choices:" in probe.head else None
-    if probe.shape not in ("lines", "object", "list"):
-        return None
-    for record in probe.records:
-        inside = record.get("trajectories") if isinstance(record, dict) else None
-        first = inside[0] if isinstance(inside, list) and inside else None
-        if isinstance(first, dict) and ("messages_and_choices" in first or "exchanges" in first):
-            return "jsonl"
-    return None
+    if probe.shape in ("text", "empty"):
+        head = probe.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        groups = _YAML_START.match(head) and b"messages_and_choices:" in head
+        return "yaml" if groups or _YAML_FILE.search(probe.relpath) else None
+    first = first_object(probe, "lines", "object", "list")
+    inside = first.get("trajectories") if first is not None else None
+    member = inside[0] if isinstance(inside, list) and inside else None
+    known = isinstance(member, dict) and ("messages_and_choices" in member or "exchanges" in member)
+    return "jsonl" if known else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
@@ -105,7 +114,8 @@ class _Place:
         found = _STEP_FILE.fullmatch(path.name)
         self.step = int(found[1]) if found else None
         folders = path.parts[:-1]
-        self.split = folders[-1] if len(folders) > 1 and folders[-2] == "trajectories" else None
+        split = folders[-1] if len(folders) > 1 and folders[-2] == "trajectories" else None
+        self.split = "validation" if split == "val" else split
         models = [after for name, after in pairwise(folders) if name == "models"]
         self.model = models[-1] if models else None
 
@@ -115,12 +125,18 @@ class _Place:
 
 def _group(row: Row, place: _Place, variant: str) -> Iterator[Trajectory | Problem]:
     problems: list[Problem] = []
+    if "trajectories" not in row.value:
+        yield row.problem("unreadable_record", "no group: expected {trajectories: [...]}")
+        return
     trajectories = Fields(row.value, row, problems).objects("trajectories")
     yield from problems
+    group: str | None = None
     for place_in_group, fields in enumerate(trajectories):
         own = msgspec.structs.replace(row, ordinal=f"{row.ordinal}.{place_in_group}")
         trajectory = _trajectory(fields.value, own, place, variant)
-        trajectory.group_id = place.group(row.ordinal)
+        if group is None:  # the group has no name: its prompt stands for it
+            group = place.group(digest(prompt_text(trajectory.messages)))
+        trajectory.group_id = group
         if place_in_group == 0:
             add_cleaning(trajectory, row)
         yield trajectory

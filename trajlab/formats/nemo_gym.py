@@ -14,7 +14,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import ChatMessage
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, prompt_task, reward_parts, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_messages, prompt_text, tool_names
 from trajlab.records import Message, Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -55,17 +55,13 @@ _ENDS = {
 
 def recognise(probe: Probe) -> str | None:
     """By the request and, for rollouts, the response with output items."""
-    if probe.shape not in ("lines", "object", "list"):
+    first = first_object(probe, "lines", "object", "list")
+    if first is None or not isinstance(first.get("responses_create_params"), dict):
         return None
-    for record in probe.records:
-        if not isinstance(record, dict) or not isinstance(record.get("responses_create_params"), dict):
-            continue
-        if "_ng_failure_class" in record:
-            return "failures"
-        response = record.get("response")
-        if isinstance(response, dict) and "output" in response and "reward" in record:
-            return "rollouts"
-    return None
+    if "_ng_failure_class" in first:
+        return "failures"
+    response = first.get("response")
+    return "rollouts" if isinstance(response, dict) and "output" in response and "reward" in first else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import calls_in_text
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, prompt_task, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_text
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -36,18 +36,16 @@ _MARKS = ("<think>", "</think>", "<tool_call>", "<function=")
 
 def recognise(probe: Probe) -> str | None:
     """By `content` and `rewards`, each in a list of one element."""
-    if probe.shape != "lines":
+    first = first_object(probe, "lines")
+    if first is None or not {"content", "rewards", "idx"} <= first.keys():
         return None
-    for record in probe.records:
-        if not isinstance(record, dict) or not {"content", "rewards", "idx"} <= record.keys():
-            continue
-        content, rewards = record["content"], record["rewards"]
-        if not isinstance(content, list) or not isinstance(rewards, list) or len(rewards) > 1:
-            continue
-        inside = content[0] if content else None
-        if isinstance(inside, list):
-            return "validation" if inside and isinstance(inside[0], dict) else "train"
-    return None
+    content, rewards = first["content"], first["rewards"]
+    if not isinstance(content, list) or not isinstance(rewards, list) or len(rewards) > 1:
+        return None
+    inside = content[0] if content else None
+    if not isinstance(inside, list):
+        return None
+    return "validation" if inside and isinstance(inside[0], dict) else "train"
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:

@@ -18,7 +18,7 @@ from typing import Any
 from trajlab.formats import Variant
 from trajlab.formats._chat_text.turns import without_end_markers
 from trajlab.formats._trainer_contexts import Contexts
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, reward_parts, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages
 from trajlab.records import Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
@@ -57,15 +57,13 @@ _TASK_NAMES = ("id", "task_id", "instance_id", "uid")
 
 def recognise(probe: Probe) -> str | None:
     """The variant of the first episode, or ``None``."""
-    if probe.shape not in ("object", "lines", "list"):
+    first = first_object(probe, "object", "lines", "list")
+    if first is None or not isinstance(first.get("trajectories"), list):
         return None
-    for record in probe.records:
-        if not isinstance(record, dict) or not isinstance(record.get("trajectories"), list):
-            continue
-        if "episode_id" in record and "training_step" in record:
-            return "episode_logger"
-        if {"id", "task", "is_correct", "termination_reason"} <= record.keys():
-            return "eval" if "eval_idx" in record else "episode"
+    if "episode_id" in first and "training_step" in first:
+        return "episode_logger"
+    if {"id", "task", "is_correct", "termination_reason"} <= first.keys():
+        return "eval" if "eval_idx" in first else "episode"
     return None
 
 

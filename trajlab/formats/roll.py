@@ -12,7 +12,16 @@ from typing import Any
 import msgspec
 
 from trajlab.formats import Variant
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, prompt_task, reward_parts, rows
+from trajlab.formats._trainer_rows import (
+    Fields,
+    Row,
+    add_cleaning,
+    digest,
+    first_object,
+    prompt_task,
+    reward_parts,
+    rows,
+)
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, fill_from_text, prompt_text, tool_names
 from trajlab.records import Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
@@ -54,16 +63,13 @@ _SPLITS = {"val": "validation"}
 
 def recognise(probe: Probe) -> str | None:
     """By columns: lists under the names of one pipeline or the other."""
-    if probe.shape not in ("lines", "object"):
+    first = first_object(probe, "lines", "object")
+    if first is None or not isinstance(first.get("global_step"), list):
         return None
-    for record in probe.records:
-        if not isinstance(record, dict) or not isinstance(record.get("global_step"), list):
-            continue
-        if isinstance(record.get("responses"), list) and isinstance(record.get("prompt"), list):
-            return "rlvr"
-        if isinstance(record.get("messages"), list) and ("trajectory_data" in record or "tools" in record):
-            return "agentic"
-    return None
+    if isinstance(first.get("responses"), list) and isinstance(first.get("prompt"), list):
+        return "rlvr"
+    agentic = isinstance(first.get("messages"), list) and ("trajectory_data" in first or "tools" in first)
+    return "agentic" if agentic else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:

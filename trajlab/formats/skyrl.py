@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from trajlab.formats import Variant
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, first_object, rows
 from trajlab.formats._trainer_turns import fill_from_text
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
@@ -45,9 +45,7 @@ _ENDS = {
 
 def recognise(probe: Probe) -> str | None:
     """By the keys of the first record that is an object."""
-    if probe.shape != "lines":
-        return None
-    first = next((record for record in probe.records if isinstance(record, dict)), None)
+    first = first_object(probe, "lines")
     return "eval_dump" if first is not None and first.keys() >= _KEYS else None
 
 

@@ -8,9 +8,9 @@ so that nobody takes them for logs that could not be read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trajlab.formats import Outcome, Variant
+from trajlab.formats._trainer_rows import first_object
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -22,6 +22,9 @@ VARIANTS = {
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
     "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
+    "tinker_summaries": Variant(
+        "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
+    ),
     "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset()),
 }
 
@@ -47,12 +50,14 @@ def recognise(probe: Probe) -> str | None:
 
 
 def _of_lines(probe: Probe) -> str | None:
-    first: dict[str, Any] | None = next((record for record in probe.records if isinstance(record, dict)), None)
+    first = first_object(probe, "lines")
     if first is None or "nodes" in first or "traces" in first:
         return None
     if isinstance(first.get("responses_create_params"), dict):
         is_input = "response" not in first and "reward" not in first and "_ng_task_index" in first
         return "nemo_gym_inputs" if is_input and "_ng_failure_class" not in first else None
+    if first.keys() >= {"iteration", "group_idx", "traj_idx", "total_reward", "final_ob_len"}:
+        return "tinker_summaries"
     if first and all(name.startswith("eval/") for name in first):
         return "skyrl_metrics"
     if {"mean/reward", "std/reward"} <= first.keys():
@@ -63,6 +68,5 @@ def _of_lines(probe: Probe) -> str | None:
 
 
 def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
-    """No verdict stands in them."""
-    del bundle
-    yield from ()
+    """No verdict stands in them; what does is told as not read."""
+    yield Problem("not_read", f"known, but its facts have no table yet: {VARIANTS[bundle.variant].doc}")

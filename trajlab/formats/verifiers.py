@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trajlab.formats import Variant
-from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, prompt_task, reward_parts, rows
+from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, fill_from_text, prompt_text, tool_names
 from trajlab.formats._verifiers_trace import read_trace, verdict
 from trajlab.records import Problem, Trajectory
@@ -61,18 +61,15 @@ _ENDS = {
 
 def recognise(probe: Probe) -> str | None:
     """The variant of the first record that has the keys of one."""
-    if probe.shape not in ("lines", "object", "list"):
+    first = first_object(probe, "lines", "object", "list")
+    if first is None:
         return None
-    for record in probe.records:
-        if not isinstance(record, dict):
-            continue
-        if isinstance(record.get("traces"), list) and isinstance(record.get("task"), dict):
-            return "episode"
-        if isinstance(record.get("nodes"), list) and isinstance(record.get("task"), dict) and "rewards" in record:
-            return "trace"
-        if record.keys() >= _RESULT_KEYS and ("timing" in record or "metrics" in record or "generation_ms" in record):
-            return "results"
-    return None
+    if isinstance(first.get("traces"), list) and isinstance(first.get("task"), dict):
+        return "episode"
+    if isinstance(first.get("nodes"), list) and isinstance(first.get("task"), dict) and "rewards" in first:
+        return "trace"
+    told = first.keys() & {"timing", "metrics", "generation_ms"}
+    return "results" if first.keys() >= _RESULT_KEYS and told else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
@@ -123,7 +120,8 @@ def _episode(row: Row) -> Iterator[Trajectory]:
         found = [Trajectory("episode", row.ordinal, native_id=episode.text("id"), line=row.line)]
         if episode.items("errors"):
             found[0].termination = "infrastructure_error"
-            found[0].stop_reason = episode.objects("errors")[-1].text("type")
+            errors = episode.objects("errors")
+            found[0].stop_reason = errors[-1].text("type") if errors else None
     run, group, task = episode.inner("run"), episode.inner("group").word("id"), _task_id(episode)
     work = run.inner("work")
     policy = work.inner("policy")

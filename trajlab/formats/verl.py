@@ -74,11 +74,15 @@ _decode = msgspec.json.Decoder().decode
 
 
 def recognise(probe: Probe) -> str | None:
-    """The variant of the first record that has verl's keys, or ``None``."""
+    """The variant of the first record with texts under verl's keys; ``None`` where one without the keys comes first."""
     if probe.shape != "lines":
         return None
     for record in probe.records:
-        if not isinstance(record, dict) or not isinstance(record.get("output"), str):
+        if not isinstance(record, dict):
+            continue
+        if not {"input", "output"} <= record.keys():
+            return None
+        if not isinstance(record["output"], str):
             continue
         has_step = "step" in record or _STEP_FILE.fullmatch(probe.name) is not None
         if has_step and isinstance(record.get("input"), str) and _is_score(record.get("score")):

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
+from trajlab.sources.expansion import check_expansion
+
 MAX_BYTES = 64 << 20
 """A larger document is not read: YAML is slow."""
-MAX_VALUES = 20_000_000
-"""Values after aliases are followed: a short text can stand for a great many."""
 _DEEP = re.compile(rb"(?:\A|\n)[ ?\-]{1000}")
 """Block collections nest by column: a line that starts this far in may nest as deep."""
 
@@ -39,28 +39,10 @@ def load_yaml(data: bytes) -> Any:
         raise ValueError("YAML is nested too deeply")
     try:
         value = yaml.load(data.decode("utf-8", "replace"), Loader=_Loader)
-        _expanded(value, {}, set())
+        check_expansion(value)
     except yaml.YAMLError as error:
         raise ValueError(f"YAML is malformed: {' '.join(str(error).split())[:300]}") from None
     except (RecursionError, TypeError, OverflowError) as error:
         raise ValueError(f"YAML cannot be read: {str(error)[:200] or 'nested too deeply'}") from None
     return value
 
-
-def _expanded(value: Any, known: dict[int, int], open_values: set[int]) -> int:
-    """How many values there are once every alias is followed; shared ones are counted once and multiplied."""
-    if not isinstance(value, (dict, list)):
-        return 1
-    identity = id(value)
-    if identity in open_values:
-        raise ValueError("YAML holds itself")
-    count = known.get(identity)
-    if count is None:
-        open_values.add(identity)
-        inner = value.values() if isinstance(value, dict) else value
-        count = 1 + sum(_expanded(item, known, open_values) for item in inner)
-        open_values.discard(identity)
-        if count > MAX_VALUES:
-            raise ValueError(f"YAML expands to more than {MAX_VALUES} values")
-        known[identity] = count
-    return count

@@ -1,0 +1,63 @@
+"""Write rollout data as slime does. Usage: python slime_writer.py OUT   (needs nothing)
+
+By hand, after `save_debug_rollout_data` of THUDM/slime@624b824: `torch.save` of {rollout_id, samples}. For plain values that is an
+archive of uncompressed members with a pickle of protocol 2 in `data.pkl`; this script writes the same without torch.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from trainer_conversations import SEED, Episode, batches, prompt_messages, rewards, solved  # noqa: E402
+from verl_spellings import render  # noqa: E402
+
+MARK = "<|im_start|>assistant\n"
+
+
+def sample(episode: Episode, number: int, rollout: int, rng: random.Random) -> dict[str, Any]:
+    prompt, response = render(episode, "hermes", strip=False)
+    turns = response.split(MARK)
+    mask = [bit for turn in turns for bit in [1] * len(turn.partition("<|im_end|>")[0].split()) + [0] * 3][:-3]
+    reward = round(sum(rewards(episode).values()), 4)
+    cut = episode.kept < 1
+    return {
+        "group_index": number // 4, "index": number, "prompt": prompt_messages(episode) if number == 3 else prompt,
+        "tokens": [rng.randrange(9000) for _ in range(12 + len(mask))], "response": response, "response_length": len(mask),
+        "label": str(episode.problem.answer), "reward": {"score": reward, "acc": float(solved(episode))} if rollout else reward,
+        "loss_mask": mask, "weight_versions": [str(rollout + (n > 1)) for n in range(len(turns))],
+        "rollout_log_probs": [-0.25 * bit for bit in mask],
+        "status": "truncated" if cut else "aborted" if number == 5 and rollout else "completed",
+        "metadata": {"task_id": f"problem-{number // 4}"} if rollout else {}, "remove_sample": False, "train_metadata": None,
+        "session_id": None, "non_generation_time": 0.5, "spec_info": {}, "prefix_cache_info": {
+            "cached_tokens": 6 * (len(turns) - 1), "total_prompt_tokens": 12 * len(turns) if rollout else 0},
+        "trace": {"version": 1, "events": []},
+    }
+
+
+def save(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    members = {"data.pkl": pickle.dumps(value, protocol=2), "byteorder": b"little", "version": b"3\n"}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(f"{path.stem}/{name}"), data)
+
+
+def main() -> None:
+    folder, rng = Path(sys.argv[1]) / "rollout_data", random.Random(SEED)
+    for rollout, episodes in enumerate(batches()):
+        samples = [sample(episode, number, rollout, rng) for number, episode in enumerate(episodes[:8])]
+        save(folder / f"{rollout}.pt", {"rollout_id": rollout, "samples": samples})
+    samples = [sample(episode, number, 1, rng) for number, episode in enumerate(batches()[1][8:])]
+    save(folder / "eval_1.pt", {"rollout_id": 1, "samples": samples})
+
+
+if __name__ == "__main__":
+    main()
