@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -255,10 +256,16 @@ def count_records(claimed: Claim) -> int:
     one = claimed.format == "mini_swe_agent" or claimed.file.relpath in CONVERSATIONS_BY_LINE
     if claimed.group or variant.whole or one:
         return 1
+    if claimed.variant in ("eval", "chunked"):
+        with zipfile.ZipFile(claimed.file.path) as archive:
+            found = [re.match(r"samples/([^/]+?)(?:\.json|/.+)$", name) for name in archive.namelist()]
+        return len({name[1] for name in found if name})
     data = Path(claimed.file.path).read_bytes()
     try:
         document = json.loads(data)
     except json.JSONDecodeError:
         return len([line for line in data.split(b"\n") if line.strip()])
+    if claimed.format == "inspect_log":
+        return len(document.get("samples") or [])
     return len(document) if isinstance(document, list) else 1
 

@@ -17,6 +17,7 @@ SCRIPTS = {
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
     "swe_agent": "swe_agent_writer.py",
+    "inspect_log": "inspect_writer.py",
     "atif": "harbor_writer.py",
     "harbor": "harbor_writer.py",
     "terminal_bench": "terminal_bench_writer.py",

@@ -80,6 +80,7 @@ LOGS: dict[str, str] = {
     "atif": "ATIF documents (Agent Trajectory Interchange Format)",
     "harbor": "Harbor trials",
     "terminal_bench": "terminal-bench 1 trials",
+    "inspect_log": "Inspect logs (.eval, .json)",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
