@@ -247,7 +247,9 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
         read[place] += row["trajectories"] + lost_by_source[row["source"]]
     for row in logs.iter_rows(named=True):
         claimed = claims[row["source"]]
-        assert read[claimed.group or row["source"]] == count_records(claimed), row["source"]
+        found, records = read[claimed.group or row["source"]], count_records(claimed)
+        # Sessions may hold the conversations of subagents, too.
+        assert found == records or (found > records and claimed.format == "claude_code"), row["source"]
 
 
 def count_records(claimed: Claim) -> int:

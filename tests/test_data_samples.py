@@ -18,6 +18,10 @@ from trajlab.formats import FALLBACK_LOGS, LOGS
 
 ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
+WRITERS = (
+    "verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", "claude_code", "codex", "gemini_cli",
+)  # fmt: skip
+"""Those that need no foreign package."""
 BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}
 
 
@@ -91,7 +95,7 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
         assert not re.search(rb"/home/|/root/|/opt/|/tmp/mini-", content), path
 
 
-@pytest.mark.parametrize("name", ["verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench"])
+@pytest.mark.parametrize("name", WRITERS)
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
     written, kept = contents(tmp_path / name), contents(ROOT / name)

@@ -17,6 +17,9 @@ SCRIPTS = {
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
     "swe_agent": "swe_agent_writer.py",
+    "claude_code": "claude_code_writer.py",
+    "codex": "codex_writer.py",
+    "gemini_cli": "gemini_cli_writer.py",
     "inspect_log": "inspect_writer.py",
     "atif": "harbor_writer.py",
     "harbor": "harbor_writer.py",
@@ -30,8 +33,9 @@ SCRIPTS = {
 def sample_files(root: Path = ROOT) -> list[Path]:
     """Every file but the scripts and the two documents about the files, in order of their names."""
     own = {root / "README.md", root / "MANIFEST.tsv"}
-    return sorted(path for path in root.rglob("*") if path.is_file() and path not in own
-                  and root / "scripts" not in path.parents)
+    found = [path for path in root.rglob("*") if path.is_file() and path not in own
+             and root / "scripts" not in path.parents]
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
 
 
 def script_for(name: str) -> str:

@@ -3,7 +3,7 @@
 Usage: PYTHONPATH=. python tests/studies/inspect_logs.py FOLDER...   (needs inspect-ai in the same environment)
 Compared: samples, scores, tokens, messages by role, tool calls by name. Known differences are taken into account, and
 nothing else: `submit` calls, which the messages leave out, and results of calls that messages hold without the call.
-(Inspect's tables hold a message that several samples share once, so messages are counted in the log itself.) Prints JSON.
+(Inspect's tables hold a message that several samples share once, so messages are counted in the log.) Prints JSON.
 """
 
 from __future__ import annotations

@@ -81,6 +81,9 @@ LOGS: dict[str, str] = {
     "harbor": "Harbor trials",
     "terminal_bench": "terminal-bench 1 trials",
     "inspect_log": "Inspect logs (.eval, .json)",
+    "claude_code": "Claude Code sessions and stream-json",
+    "codex": "Codex rollouts and exec --json",
+    "gemini_cli": "Gemini CLI chats",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
