@@ -19,6 +19,7 @@ SCRIPTS = {
     "swe_agent": "swe_agent_writer.py",
     "claude_code": "claude_code_writer.py",
     "codex": "codex_writer.py",
+    "tau2": "tau2_writer.py",
     "gemini_cli": "gemini_cli_writer.py",
     "inspect_log": "inspect_writer.py",
     "atif": "harbor_writer.py",

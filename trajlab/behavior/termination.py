@@ -205,6 +205,21 @@ CODEX = {
 }
 """Codex: the last event that ends a turn."""
 
+TAU2 = {
+    "user_stop": ENDED,
+    "agent_stop": ENDED,
+    "judge_stop": ENDED,
+    "max_steps": "truncated_budget",
+    "context_window_exceeded": "truncated_budget",
+    "timeout": "timeout",
+    "too_many_errors": "invalid_action",
+    "agent_error": "invalid_action",
+    "user_error": "environment_error",
+    "infrastructure_error": "infrastructure_error",
+    "unexpected_error": "infrastructure_error",
+}
+"""tau2-bench ``termination_reason``; the simulated user is a part of the environment."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,

@@ -84,6 +84,7 @@ LOGS: dict[str, str] = {
     "claude_code": "Claude Code sessions and stream-json",
     "codex": "Codex rollouts and exec --json",
     "gemini_cli": "Gemini CLI chats",
+    "tau2": "tau2-bench simulations",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
