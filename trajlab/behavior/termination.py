@@ -220,6 +220,19 @@ TAU2 = {
 }
 """tau2-bench ``termination_reason``; the simulated user is a part of the environment."""
 
+R2E_GYM = {
+    "agent": ENDED,
+    "max_step_limit": "truncated_budget",
+    "agent_max_step_limit": "truncated_budget",
+    "abs_step_limit": "truncated_budget",
+    "token_limit": "truncated_budget",
+    "traj_time_limit": "timeout",
+    "llm_query_error": "infrastructure_error",
+    "env_exception": "environment_error",
+    "reward_unavailable": "verifier_error",
+}
+"""R2E-Gym ``exit_reason``."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,

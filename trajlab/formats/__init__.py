@@ -85,6 +85,8 @@ LOGS: dict[str, str] = {
     "codex": "Codex rollouts and exec --json",
     "gemini_cli": "Gemini CLI chats",
     "tau2": "tau2-bench simulations",
+    "langchain": "LangChain messages",
+    "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""
