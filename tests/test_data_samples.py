@@ -25,6 +25,11 @@ TRAINERS = (
 """Folders of the trainers' samples, each with a writer of its own."""
 NOT_REPEATED = {"art", "verifiers"}
 """Their writers need packages that the tests do without."""
+WRITERS = (
+    "verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", "claude_code", "codex", "gemini_cli",
+    "tau2", "r2e_gym", *sorted(set(TRAINERS) - NOT_REPEATED),
+)  # fmt: skip
+"""Those that need no foreign package."""
 BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}
 
 
@@ -98,10 +103,7 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
         assert not re.search(rb"/home/|/root/|/opt/|/tmp/mini-", content), path
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", *sorted(set(TRAINERS) - NOT_REPEATED)],
-)
+@pytest.mark.parametrize("name", WRITERS)
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
     written, kept = contents(tmp_path / name), contents(ROOT / name)

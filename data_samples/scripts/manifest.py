@@ -30,6 +30,13 @@ SCRIPTS = {
     "hacks": "hack_writer.py",
     "swe_agent": "swe_agent_writer.py",
     "atif/converted": "converted_writer.py",
+    "claude_code": "claude_code_writer.py",
+    "codex": "codex_writer.py",
+    "tau2": "tau2_writer.py",
+    "langchain": "langchain_writer.py",
+    "r2e_gym": "r2e_gym_writer.py",
+    "gemini_cli": "gemini_cli_writer.py",
+    "inspect_log": "inspect_writer.py",
     "atif": "harbor_writer.py",
     "harbor": "harbor_writer.py",
     "terminal_bench": "terminal_bench_writer.py",
@@ -42,9 +49,9 @@ SCRIPTS = {
 def sample_files(root: Path = ROOT) -> list[Path]:
     """Every file but the scripts and the two documents about the files, in order of their names."""
     own = {root / "README.md", root / "MANIFEST.tsv"}
-    found = (path for path in root.rglob("*") if path.is_file() and path not in own
-             and root / "scripts" not in path.parents)
-    return sorted(found, key=lambda path: path.as_posix())
+    found = [path for path in root.rglob("*") if path.is_file() and path not in own
+             and root / "scripts" not in path.parents]
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
 
 
 def script_for(name: str) -> str:

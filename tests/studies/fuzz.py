@@ -29,6 +29,8 @@ import polars as pl
 from corpora_in_tests import SAMPLES, sample_files, shared_folder
 
 import trajlab
+from trajlab.corpus.plan import claim
+from trajlab.sources.discover import discover
 
 SECONDS = 5.0
 """A mutant may take this long, …"""
@@ -59,11 +61,15 @@ class Sample:
 
     name: str
     data: bytes
+    by_line: bool
+    """It is a file of lines."""
+    by_record: bool
+    """Each of its lines is a record of its own, not a piece of one conversation."""
 
-    @property
-    def by_line(self) -> bool:
-        """Whether its records are lines."""
-        return self.name.endswith(".jsonl")
+
+def sample_of(name: str, path: Path) -> Sample:
+    claimed = claim(discover([path]).files[0], None)
+    return Sample(name, path.read_bytes(), name.endswith(".jsonl"), claimed.sliceable)
 
 
 @dataclass
@@ -93,27 +99,33 @@ class Outcome:
 
 def samples(*, shared: bool = True) -> list[Sample]:
     """Every sample log; those beside the repository, too, where they are."""
-    found = [Sample(name, (SAMPLES / name).read_bytes()) for name in sample_files()]
+    found = [sample_of(name, SAMPLES / name) for name in sample_files()]
     folder = shared_folder() if shared else None
     if folder is not None:
         for place in _SHARED:
             for path in sorted((folder / "samples" / place).rglob("*.json*")):
                 if path.stat().st_size <= _LARGEST:
                     name = path.relative_to(folder / "samples").as_posix()
-                    found.append(Sample(name, path.read_bytes()))
+                    found.append(sample_of(name, path))
     return found
 
 
 def make_mutant(all_samples: list[Sample], seed: int, number: int) -> Mutant:
     """The mutant of that number."""
     rng = random.Random(seed * 1_000_003 + number)
-    sample = all_samples[number % len(all_samples)]
+    # Every format as often as any other, however many files its samples have.
+    formats = sorted({sample.name.split("/")[0] for sample in all_samples})
+    chosen = formats[number % len(formats)]
+    sample = rng.choice([sample for sample in all_samples if sample.name.split("/")[0] == chosen])
     if sample.by_line and rng.random() < 0.6:
-        return _broken_lines(sample, all_samples, rng)
+        mutant = _broken_lines(sample, all_samples, rng)
+        if not sample.by_record:
+            mutant.intact.clear()
+        return mutant
     choices = ["bytes", "bytes", "recode", "compress", "splice"]
-    if sample.name.endswith(".json"):
+    if sample.name.endswith((".json", ".traj")):
         choices += ["json"] * 5
-    if sample.by_line:
+    if sample.by_record:
         choices.append("parquet")
     how = rng.choice(choices)
     if how == "bytes":

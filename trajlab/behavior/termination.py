@@ -154,6 +154,85 @@ TERMINAL_BENCH = {
 }
 """terminal-bench 1 ``failure_mode``."""
 
+INSPECT_LIMITS = {
+    "time": "timeout",
+    "working": "timeout",
+    "message": "truncated_budget",
+    "token": "truncated_budget",
+    "turn": "truncated_budget",
+    "cost": "truncated_budget",
+    "context": "truncated_budget",
+    "operator": "incomplete",
+    "custom": "incomplete",
+}
+"""Inspect: type of the limit that ended a sample."""
+
+CLAUDE_CODE = {
+    "success": ENDED,
+    "completed": ENDED,
+    "error_max_turns": "truncated_budget",
+    "max_turns": "truncated_budget",
+    "error_max_budget_usd": "truncated_budget",
+    "budget_exhausted": "truncated_budget",
+    "prompt_too_long": "truncated_budget",
+    "malformed_tool_use_exhausted": "invalid_action",
+    "error_max_structured_output_retries": "invalid_action",
+    "structured_output_retry_exhausted": "invalid_action",
+    "error_during_execution": "infrastructure_error",
+    "model_error": "infrastructure_error",
+    "api_error": "infrastructure_error",
+    "image_error": "infrastructure_error",
+    "turn_setup_failed": "infrastructure_error",
+    "aborted_streaming": "incomplete",
+    "aborted_tools": "incomplete",
+    "interrupted": "incomplete",
+    "stop_hook_prevented": "incomplete",
+    "hook_stopped": "incomplete",
+    "tool_deferred": "incomplete",
+    "tool_deferred_unavailable": "incomplete",
+    "background_requested": "incomplete",
+    "blocking_limit": "infrastructure_error",
+    "rapid_refill_breaker": "infrastructure_error",
+}
+"""Claude Code: ``terminal_reason``, else ``subtype``, of the result."""
+
+CODEX = {
+    "task_complete": ENDED,
+    "turn.completed": ENDED,
+    "turn_aborted": "incomplete",
+    "error": "infrastructure_error",
+    "turn.failed": "infrastructure_error",
+}
+"""Codex: the last event that ends a turn."""
+
+TAU2 = {
+    "user_stop": ENDED,
+    "agent_stop": ENDED,
+    "judge_stop": ENDED,
+    "max_steps": "truncated_budget",
+    "context_window_exceeded": "truncated_budget",
+    "timeout": "timeout",
+    "too_many_errors": "invalid_action",
+    "agent_error": "invalid_action",
+    "user_error": "environment_error",
+    "infrastructure_error": "infrastructure_error",
+    "unexpected_error": "infrastructure_error",
+}
+"""tau2-bench ``termination_reason``; the simulated user is a part of the environment."""
+
+R2E_GYM = {
+    "agent": ENDED,
+    "max_step_limit": "truncated_budget",
+    "agent_max_step_limit": "truncated_budget",
+    "abs_step_limit": "truncated_budget",
+    "token_limit": "truncated_budget",
+    "traj_time_limit": "timeout",
+    "llm_query_error": "infrastructure_error",
+    "env_exception": "environment_error",
+    "reward_unavailable": "verifier_error",
+}
+"""R2E-Gym ``exit_reason``."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,
@@ -233,6 +312,17 @@ def classify_harbor(exception: str | None, *, finished: bool) -> str | None:
     if exception is not None:
         return HARBOR.get(exception, ENDED)
     return ENDED if finished else "incomplete"
+
+
+def classify_inspect(*, error: bool, limit: str | None, status: str | None, scored: bool) -> str:
+    """Class of an Inspect sample: by its error, else its limit, else (unscored) the status of its log."""
+    if error:
+        return "infrastructure_error"
+    if limit is not None:
+        return INSPECT_LIMITS.get(limit, "unknown")
+    if not scored and status in ("started", "cancelled"):
+        return "incomplete"
+    return "infrastructure_error" if not scored and status == "error" else ENDED
 
 
 def classify_generic(stop_reason: str | None) -> str | None:

@@ -119,6 +119,13 @@ LOGS: dict[str, str] = {
     "atif": "ATIF documents (Agent Trajectory Interchange Format)",
     "harbor": "Harbor trials",
     "terminal_bench": "terminal-bench 1 trials",
+    "inspect_log": "Inspect logs (.eval, .json)",
+    "claude_code": "Claude Code sessions and stream-json",
+    "codex": "Codex rollouts and exec --json",
+    "gemini_cli": "Gemini CLI chats",
+    "tau2": "tau2-bench simulations",
+    "langchain": "LangChain messages",
+    "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
 }
 """Log formats with a fingerprint of their own: name -> one line."""

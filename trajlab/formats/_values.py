@@ -19,6 +19,7 @@ Records = Iterator[Trajectory | Problem]
 
 _LARGEST = 2**63 - 1
 _SECRETS = ("api_key", "apikey", "secret", "password", "credential", "access_key", "auth_token", "access_token")
+_LONGEST_SETTING = 2000
 _MILLISECONDS_FROM = 1e11
 """A larger number of seconds lies beyond the year 5000: it counts milliseconds."""
 
@@ -131,12 +132,12 @@ def joined(texts: Iterable[str | None]) -> str | None:
 
 
 def settings(value: Any, prefix: str = "") -> Iterator[RunSetting]:
-    """Scalar settings by dotted name; prompt templates (long), lists and whatever names a secret are left out."""
+    """Scalar settings by dotted name; prompts (long texts), lists and whatever names a secret are left out."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not str(name).endswith("_template") and not any(piece in str(name).lower() for piece in _SECRETS):
                 yield from settings(inner, f"{prefix}.{name}" if prefix else str(name))
-    elif not isinstance(value, list):
+    elif not isinstance(value, list) and not (isinstance(value, str) and len(value) > _LONGEST_SETTING):
         yield RunSetting(prefix, dumped(value))
 
 
