@@ -30,7 +30,7 @@ from trajlab.sources.torch_file import load_torch
 COMPANION_NAMES = {
     "report.json": "swebench_report",
     "preds.json": "predictions",
-    "metrics/legacy_run.jsonl": "verl_metrics",
+    "metrics/samples/legacy_run.jsonl": "verl_metrics",
     "batch_summary.json": "trainer_sidecars",
     "_materialized_inputs.jsonl": "trainer_sidecars",
     "_aggregate_metrics.json": "trainer_sidecars",

@@ -13,7 +13,7 @@ from corpora_in_tests import SAMPLES
 from trajlab.corpus.fields import _leaves, fields_of
 from trajlab.corpus.plan import claim
 from trajlab.corpus.why import why
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS
 from trajlab.sources.discover import discover
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import SourceFile
@@ -31,12 +31,12 @@ def samples_by_format() -> dict[str, list[SourceFile]]:
     return found
 
 
-@pytest.mark.parametrize("name", [*LOGS, *FALLBACK_LOGS, *COMPANIONS])
+@pytest.mark.parametrize("name", [*LOGS, *FALLBACK_LOGS, *COMPANIONS, *METRIC_LOGS])
 def test_no_field_of_a_format_is_passed_over_unsaid(name: str) -> None:
     looked = [fields for file in samples_by_format()[name] if (fields := fields_of(file)) is not None]
     read = {field for fields in looked for field in fields.read}
     assert {field for fields in looked for field in fields.unknown} - read == set()
-    assert read or name in ("harness_files", "trainer_sidecars")
+    assert read or not looked or name in ("harness_files", "trainer_sidecars")
 
 
 def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:

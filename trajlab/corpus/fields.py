@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trajlab.corpus.plan import Claim, claim, gathered
-from trajlab.formats import companion_format, log_format
+from trajlab.formats import companion_format, log_format, metric_format
 from trajlab.formats.ignored import IGNORED
 from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
@@ -134,6 +134,8 @@ class _Reader:
         bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
             return list(companion_format(bundle.format).read_outcomes(bundle))
+        if said.role == "metrics":
+            return list(metric_format(bundle.format).read_metrics(bundle))
         return list(log_format(bundle.format).read(bundle))
 
     def _copy(self, file: SourceFile) -> SourceFile:

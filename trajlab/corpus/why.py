@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from trajlab.corpus.fields import Fields, fields_of
 from trajlab.corpus.plan import claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
 from trajlab.sources.field_mapping import FieldMapping, is_there
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
+_KINDS: tuple[tuple[dict[str, str], Callable[[str], Any]], ...] = (
+    ({**LOGS, **FALLBACK_LOGS}, log_format),
+    (COMPANIONS, companion_format),
+    (METRIC_LOGS, metric_format),
+)
 NEAR = 0.5
 """A variant is near where at least this share of what it expects is there."""
 
@@ -117,7 +122,7 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
 
 
 def _variants() -> Iterable[tuple[str, str, Any]]:
-    for names, module_of in (({**LOGS, **FALLBACK_LOGS}, log_format), (COMPANIONS, companion_format)):
+    for names, module_of in _KINDS:
         for name in names:
             for variant, about in module_of(name).VARIANTS.items():
                 yield name, variant, about

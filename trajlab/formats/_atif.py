@@ -153,7 +153,7 @@ class _Reader:
         step.text = content_text(record.get("message"))
         reasoning = text(record.get("reasoning_content"))
         # Converters of scaffolds without reasoning repeat the message there.
-        repeated = reasoning is not None and step.text.strip().startswith(reasoning.strip())
+        repeated = self.as_shown and reasoning is not None and step.text.strip().startswith(reasoning.strip())
         step.reasoning = None if repeated else reasoning
         metrics = mapping(record.get("metrics"))
         step.prompt_tokens = count(metrics.get("prompt_tokens"))

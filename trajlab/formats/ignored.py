@@ -21,6 +21,24 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Read where they tell something: an id or a name where several calls wait for an answer.
     "chat": ("*.content.*.type", "*.name", "*.tool_call_id", "*.tool_calls.*.type"),
+    # Places and ids of the session; totals and results that stand in its messages, too.
+    "claude_code": (
+        "agentId", "cwd", "gitBranch", "is_error", "message.content.*.signature", "message.role",
+        "message.stop_sequence", "message.type", "messageId", "num_turns", "parentUuid", "permissionMode", "requestId",
+        "snapshot", "spawnDepth", "toolUseResult*", "usage.*", "userType", "uuid",
+    ),
+    # Events that repeat an item, with their clocks, and settings of the session.
+    "codex": (
+        "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
+        "record_type", "status", "*summary.*.type",
+    ),
+    # What the terminal showed.
+    "gemini_cli": (
+        "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total", "*toolCalls",
+        "*toolCalls.*.displayName", "*toolCalls.*.result.*.functionResponse.id",
+        "*toolCalls.*.result.*.functionResponse.name", "*toolCalls.*.resultDisplay", "*toolCalls.*.status",
+        "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp",
+    ),
     # How the container was run; totals where `agent_result` has them; what an ATIF document beside it repeats.
     "harbor": (
         "agent.*", "agent_info.model_info.provider", "config.*", "exception_info.exception_message",
@@ -35,6 +53,22 @@ IGNORED: dict[str, tuple[str, ...]] = {
     "harness_files": ("*",),
     # What the mapping does not name.
     "mapped": ("*",),
+    # Events repeat what the messages hold; results of the whole evaluation, which no single sample tells.
+    "inspect_log": (
+        "eval.*", "invalidated", "metadata", "plan.*", "reductions.*", "results.*", "stats.*", "error*", "status",
+        "version", "tags*", "location", "samples.*.attachments.*", "samples.*.completed_at", "samples.*.error_retries",
+        "samples.*.events*", "samples.*.messages.*", "samples.*.output.*", "samples.*.input*", "samples.*.store*",
+        "samples.*.metadata*", "samples.*.timelines*", "samples.*.scores.*", "samples.*.sandbox*", "samples.*.uuid",
+        "samples.*.files*", "samples.*.setup", "samples.*.choices", "samples.*.target*", "samples.*.model_usage.*",
+        "samples.*.role_usage*", "samples.*.*_time", "samples.*.invalidation", "samples.*.events_data*", "log_updates*",
+        "samples.*.limit.*", "samples.*.message_limit",
+    ),
+    "langchain": (
+        "*additional_kwargs", "*artifact", "data.id", "messages.*.id", "*invalid_tool_calls",
+        "*invalid_tool_calls.*.error", "*invalid_tool_calls.*.type", "*name", "*response_metadata",
+        "*tool_calls", "*tool_calls.*.type", "data.type",
+        "*usage_metadata.total_tokens", "id.*",
+    ),
     # Templates, stack traces, and the provider's own copy of what stands in `actions` and `info`.
     "mini_swe_agent": (
         "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",
@@ -69,6 +103,11 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "value.usage_to_metrics.*", "workspace.*",
     ),
     "predictions": ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost"),
+    "r2e_gym": (
+        "max_steps_absolute", "max_token_limit", "reward_calc_time", "trajectory_steps.*.llm_exec_time",
+        "trajectory_steps.*.step_count", "trajectory_steps.*.step_idx", "trajectory_steps.*.token_usage_total",
+        "trajectory_steps.*.total_time_traj",
+    ),
     # Each step repeats the conversation so far; ids of tokens; what the trajectory's last step says again.
     "rllm": (
         "artifacts", "eval_idx", "info", "metadata", "metadata.error.message", "session_id", "task.instruction",
@@ -83,9 +122,15 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Read only where there is no verdict.
     "swebench_report": ("*tests_status*", "*patch_is_None", "*patch_exists", "*patch_successfully_applied"),
+    # The simulated user's own costs; places of messages, which stand in order.
+    "tau2": (
+        "*end_time", "*messages.*.requestor", "*messages.*.tool_calls", "*messages.*.turn_idx", "mode", "reward_info",
+        "*reward_info.reward_basis.*", "*seed", "*timestamp", "*user_cost", "tasks", "ticks.*.role", "ticks.*.tick_id",
+    ),
     "terminal_bench": (
         "id", "instruction", "model", "parser_results*", "recording_path", "test_*_at", "trial_*_at",
     ),
+    "tinker": ("idx",),
     # Named, not joined.
     "trainer_sidecars": ("*",),
     "trl": ("completion.*.name", "completion.*.tool_calls.*.type"),
