@@ -76,6 +76,8 @@ def claim(file: SourceFile, run: str | None) -> Claim:
         claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
         claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
         claims = claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+        if len(claims) > 1 and probe.shape == "lines":
+            claims = _by_first_record(file, claims)
     except OSError as error:
         problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
         return Claim(file, own_run, "unreadable", problem=problem)
@@ -101,6 +103,13 @@ def claim(file: SourceFile, run: str | None) -> Claim:
     group = group_of(module, file.relpath, variant)
     own_run = run if run is not None else run_of(file, group)
     return Claim(file, own_run, role, name, variant, sliceable, group)
+
+
+def _by_first_record(file: SourceFile, claims: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Of lines that belong to several formats (files run together) the first decides, where it belongs to one alone."""
+    probe = Probe(file, most_records=1)
+    first = [c for c in claims if c[1] == "log" and log_format(c[0]).recognise(probe) is not None]
+    return first if len(first) == 1 else claims
 
 
 def group_of(module: LogFormat, relpath: str, variant: str) -> str:

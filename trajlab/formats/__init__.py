@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 import msgspec
@@ -104,11 +105,13 @@ COMPANIONS: dict[str, str] = {
 """Files that speak about trajectories of other files."""
 
 
+@cache
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
     return cast("LogFormat", importlib.import_module(f"trajlab.formats.{name}"))
 
 
+@cache
 def companion_format(name: str) -> CompanionFormat:
     """The module that reads companions of the format ``name``."""
     return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))

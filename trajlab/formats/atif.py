@@ -32,7 +32,6 @@ VARIANTS = {
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}, embedded subagents", _SINCE_1_5) for n in (7, 8)},
 }
 
-_VERSION = re.compile(rb'"schema_version"\s*:\s*"ATIF-v(\d\.\d)"')
 _CONTINUED = re.compile(r"(.+)\.cont-(\d{1,4})(\.json)")
 _SUMMARY = re.compile(r".+\.summarization-\d{1,4}-\w{1,20}\.json")
 
@@ -46,7 +45,7 @@ def group(relpath: str, variant: str) -> str:
 
 def recognise(probe: Probe) -> str | None:
     """The version that the document names."""
-    if probe.shape != "object" or not _VERSION.search(probe.head + probe.tail):
+    if probe.shape != "object" or not any(b"ATIF-v" in end for end in (probe.head, probe.tail)):
         return None
     if not {"schema_version", "agent", "steps"} <= probe.keys:
         return None
