@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1] / "data_samples"
 SCRIPTS = ROOT / "scripts"
 WRITERS = (
     "verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", "claude_code", "codex", "gemini_cli",
-    "tau2", "r2e_gym",
+    "tau2", "r2e_gym", "cline",
 )  # fmt: skip
 """Those that need no foreign package."""
 BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}

@@ -86,6 +86,7 @@ LOGS: dict[str, str] = {
     "codex": "Codex rollouts and exec --json",
     "gemini_cli": "Gemini CLI chats",
     "tau2": "tau2-bench simulations",
+    "cline": "Cline tasks and sessions",
     "langchain": "LangChain messages",
     "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
