@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from corpora_in_tests import SAMPLES
@@ -55,7 +57,16 @@ def test_actions_of_r2e_gym(action: str, tool: str, arguments: dict[str, str]) -
     assert call_of("no action at all") is None
 
 
-def test_real_messages_of_langchain(shared: object) -> None:
-    folder = shared / "samples" / "written" / "tracing"  # type: ignore[operator]
+def test_real_messages_of_langchain(shared: Path) -> None:
+    folder = shared / "samples" / "written" / "tracing"
     rows = trajlab.read(folder).trajectories.filter(pl.col("format") == "langchain").collect()
     assert rows.select("n_steps", "n_calls", "n_executed", "prompt_tokens").rows() == [(2, 1, 1, 10)] * 3
+
+
+def test_of_lines_of_two_formats_in_one_file_the_first_decides(tmp_path: Path) -> None:
+    lines = (SAMPLES / "r2e_gym" / "lines" / "demo.jsonl").read_text("utf-8").splitlines()
+    foreign = (SAMPLES / "verl" / "version_0.5.0" / "1.jsonl").read_text("utf-8").splitlines()[0]
+    (tmp_path / "mixed.jsonl").write_text("\n".join([*lines, foreign]) + "\n", encoding="utf-8")
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.select("format").collect()["format"].to_list() == ["r2e_gym"] * 3
+    assert corpus.problems.select("line", "code").collect().rows() == [(4, "unreadable_record")]

@@ -33,6 +33,7 @@ SCRIPTS = {
     "claude_code": "claude_code_writer.py",
     "codex": "codex_writer.py",
     "tau2": "tau2_writer.py",
+    "cline": "cline_writer.py",
     "langchain": "langchain_writer.py",
     "r2e_gym": "r2e_gym_writer.py",
     "gemini_cli": "gemini_cli_writer.py",

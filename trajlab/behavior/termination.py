@@ -233,6 +233,13 @@ R2E_GYM = {
 }
 """R2E-Gym ``exit_reason``."""
 
+CLINE = {
+    "completion_result": ENDED,
+    "mistake_limit_reached": "invalid_action",
+    "api_req_failed": "infrastructure_error",
+}
+"""Cline: the last such message of its interface; without one the task goes on, or was left."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,

@@ -93,6 +93,8 @@ def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None
         if mapping is not None and (variant := mapped.recognise_mapped(probe, mapping)):
             return Claim(file, own_run, "log", mapped.NAME, variant, _sliceable(probe), mapping=mapping)
         claims = _claims_of(probe)
+        if len(claims) > 1 and probe.shape == "lines":
+            claims = _by_first_record(file, claims)
     except OSError as error:
         problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
         return Claim(file, own_run, "unreadable", problem=problem)
@@ -131,6 +133,13 @@ def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
 
 def _sliceable(probe: Probe) -> bool:
     return probe.shape == "lines" and probe.compression is None
+
+
+def _by_first_record(file: SourceFile, claims: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Of lines that belong to several formats (files run together) the first decides, where it belongs to one alone."""
+    probe = Probe(file, most_records=1)
+    first = [c for c in claims if c[1] == "log" and log_format(c[0]).recognise(probe) is not None]
+    return first if len(first) == 1 else claims
 
 
 def group_of(module: LogFormat, relpath: str, variant: str) -> str:

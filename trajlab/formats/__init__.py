@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 import msgspec
@@ -124,6 +125,7 @@ LOGS: dict[str, str] = {
     "codex": "Codex rollouts and exec --json",
     "gemini_cli": "Gemini CLI chats",
     "tau2": "tau2-bench simulations",
+    "cline": "Cline tasks and sessions",
     "langchain": "LangChain messages",
     "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
@@ -149,11 +151,13 @@ METRIC_LOGS: dict[str, str] = {
 """Files that speak about the training steps of a run."""
 
 
+@cache
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
     return cast("LogFormat", importlib.import_module(f"trajlab.formats.{name}"))
 
 
+@cache
 def companion_format(name: str) -> CompanionFormat:
     """The module that reads companions of the format ``name``."""
     return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))

@@ -40,7 +40,6 @@ VARIANTS = {
     "converted": Variant("written by `trajlab convert`: ATIF-v1.7, task, verdict and rewards in `extra`", _CONVERTED),
 }
 
-_VERSION = re.compile(rb'"schema_version"\s*:\s*"ATIF-v(\d\.\d)"')
 _CONTINUED = re.compile(r"(.+)\.cont-(\d{1,4})(\.json)")
 _SUMMARY = re.compile(r".+\.summarization-\d{1,4}-\w{1,20}\.json")
 
@@ -54,7 +53,7 @@ def group(relpath: str, variant: str) -> str:
 
 def recognise(probe: Probe) -> str | None:
     """The version that the document names."""
-    if probe.shape != "object" or not _VERSION.search(probe.head + probe.tail):
+    if probe.shape != "object" or not any(b"ATIF-v" in end for end in (probe.head, probe.tail)):
         return None
     if not {"schema_version", "agent", "steps"} <= probe.keys:
         return None

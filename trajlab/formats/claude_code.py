@@ -52,7 +52,7 @@ def recognise(probe: Probe) -> str | None:
     named = _SUBAGENT.fullmatch(probe.name)
     if probe.shape == "object" and named and named[2] == ".meta.json" and probe.parent_name == "subagents":
         return "session" if "agentType" in probe.keys else None
-    if probe.shape != "lines" and not (probe.shape == "object" and b'"uuid"' in probe.head):
+    if probe.shape != "lines":
         return None
     rows = [record for record in probe.records if isinstance(record, dict)]
     if any(map(_is_stream_line, rows)):

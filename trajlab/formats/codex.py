@@ -37,9 +37,7 @@ VARIANTS = {
 
 def recognise(probe: Probe) -> str | None:
     """By the envelope of the first lines, or by the first line."""
-    if probe.shape not in ("lines", "object") or not probe.records:
-        return None
-    if probe.shape == "object" and not probe.name.endswith(".jsonl"):
+    if probe.shape != "lines" or not probe.records:
         return None
     rows = probe.records
     if all(isinstance(row, dict) and {"timestamp", "type", "payload"} <= set(row) for row in rows):

@@ -70,7 +70,7 @@ def recognise(probe: Probe) -> str | None:
     """A trial's result, and any log in the folder of its agent."""
     if probe.name == _RESULT and set(_KEYS) <= probe.keys:
         return "trial"
-    trial = _trial(PurePosixPath(probe.relpath))
+    trial = _trial(PurePosixPath(probe.relpath)) if "agent/" in probe.relpath else None
     if trial is None:
         return None
     below = len(PurePosixPath(probe.relpath).parts) - len(trial.parts)

@@ -40,6 +40,7 @@ VARIANTS = {
 }
 
 _KINDS = frozenset({"system", "human", "ai", "tool", "function", "chat", "remove", "AIMessageChunk"})
+_MARKS = (b'"human"', b'"constructor"')
 _REASONING = frozenset({"thinking", "reasoning", "reasoning_content"})
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "server_tool_use", "function_call"})
 
@@ -48,7 +49,7 @@ def recognise(probe: Probe) -> str | None:
     """The spelling of the first message of a list, or of the ``messages`` of a state."""
     if probe.shape == "list":
         return _spelling(probe.records)
-    if probe.shape == "object" and b'"messages"' in probe.head and probe.records:
+    if probe.shape == "object" and any(mark in probe.head for mark in _MARKS) and probe.records:
         messages = mapping(probe.records[0]).get("messages")
         return _spelling(messages[:5]) if isinstance(messages, list) else None
     return None

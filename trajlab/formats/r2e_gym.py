@@ -44,7 +44,9 @@ _PARAMETER = "<parameter"
 
 def recognise(probe: Probe) -> str | None:
     """Rows with steps of thought, action and observation."""
-    if probe.shape not in ("lines", "object") or b'"trajectory_steps"' not in probe.head + probe.tail:
+    if probe.shape not in ("lines", "object"):
+        return None
+    if not any(b'"trajectory_steps"' in end for end in (probe.head, probe.tail)):
         return None
     return "lines" if any(map(_is_row, probe.records)) else None
 

@@ -65,7 +65,7 @@ def recognise(probe: Probe) -> str | None:
         keys = probe.keys
         if {"termination_reason", "task_id"} <= keys and {"messages", "ticks"} & keys and "info" not in keys:
             return "folder" if probe.parent_name == "simulations" or "duration" in keys else None
-    if b'"tasks"' not in probe.head + probe.tail and b'"simulations"' not in probe.head:
+    if not any(b'"tasks"' in end for end in (probe.head, probe.tail)) and b'"simulations"' not in probe.head:
         return None
     keys = probe.keys
     if not {"info", "tasks"} <= keys:

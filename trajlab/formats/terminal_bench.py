@@ -59,9 +59,11 @@ def recognise(probe: Probe) -> str | None:
     """A trial's results, and the files of its episodes."""
     if probe.name == "results.json" and {"trial_name", "is_resolved", "task_id"} <= probe.keys:
         return "trial"
+    if probe.name not in _FILES:
+        return None
     folder = PurePosixPath(probe.relpath).parent
     inside = folder.parent.name == "agent-logs" and _EPISODE.fullmatch(folder.name) is not None
-    return "trial" if inside and probe.name in _FILES else None
+    return "trial" if inside else None
 
 
 def read(bundle: Bundle) -> Records:

@@ -41,8 +41,9 @@ class Probe:
         problems: What went wrong while looking.
     """
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, most_records: int = RECORDS) -> None:
         self.file = file
+        self._most_records = most_records
         self.relpath = file.relpath
         self.name = file.relpath.rpartition("/")[2]
         self.problems: list[Problem] = []
@@ -195,7 +196,7 @@ class Probe:
         """
         if self.shape == "object":
             return self._objects()
-        return tuple(islice(self._decoded(), RECORDS))
+        return tuple(islice(self._decoded(), self._most_records))
 
     def _objects(self) -> tuple[Any, ...]:
         try:
