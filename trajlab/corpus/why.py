@@ -10,6 +10,7 @@ import msgspec
 from trajlab.corpus.fields import Fields, fields_of
 from trajlab.corpus.plan import claim
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats.expected import EXPECTED
 from trajlab.sources.field_mapping import FieldMapping, is_there
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
@@ -110,9 +111,9 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
     record = next((one for one in probe.records if isinstance(one, dict)), None)
     keys = probe.columns or tuple(sorted(probe.keys)) or tuple(sorted(record or ()))
     matches = [
-        _match(name, variant, about.expects, keys)
-        for name, variant, about in _variants()
-        if about.expects
+        _match(name, variant, EXPECTED[name, variant], keys)
+        for name, variant in _variants()
+        if (name, variant) in EXPECTED
     ]
     if mapping is not None:
         matches.append(_mapped(mapping, record))
@@ -121,11 +122,11 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
     return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), fields_of(file, mapping))
 
 
-def _variants() -> Iterable[tuple[str, str, Any]]:
+def _variants() -> Iterable[tuple[str, str]]:
     for names, module_of in _KINDS:
         for name in names:
-            for variant, about in module_of(name).VARIANTS.items():
-                yield name, variant, about
+            for variant in module_of(name).VARIANTS:
+                yield name, variant
 
 
 def _match(name: str, variant: str, expects: Iterable[str], keys: Iterable[str]) -> Match:

@@ -37,8 +37,6 @@ class Variant(msgspec.Struct, frozen=True):
     doc: str
     carries: frozenset[str]
     """Columns of ``trajectories`` (beyond identity) that the layout can fill."""
-    expects: tuple[str, ...] = ()
-    """Keys that a document or its first record has, ``a|b`` for one of several: told where a file is not claimed."""
     whole: bool = False
     """A file is one conversation: however large, it is not cut into slices."""
 

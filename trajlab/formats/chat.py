@@ -29,14 +29,11 @@ _CARRIES = frozenset(
 )  # fmt: skip
 
 _LISTS = ("messages", "conversations", "trajectory", "conversation", "items")
-_EXPECTS = ("|".join((*_LISTS, "role", "from", "type")),)
-"""A list of messages, or a message itself."""
-
 VARIANTS = {
-    "openai": Variant("OpenAI chat messages (`role`, `content`, `tool_calls`)", _CARRIES, _EXPECTS),
-    "anthropic": Variant("Anthropic content blocks (`tool_use`, `tool_result`, `thinking`)", _CARRIES, _EXPECTS),
-    "responses": Variant("OpenAI Responses items (`function_call`, `function_call_output`)", _CARRIES, _EXPECTS),
-    "sharegpt": Variant("ShareGPT (`from`, `value`)", _CARRIES, _EXPECTS),
+    "openai": Variant("OpenAI chat messages (`role`, `content`, `tool_calls`)", _CARRIES),
+    "anthropic": Variant("Anthropic content blocks (`tool_use`, `tool_result`, `thinking`)", _CARRIES),
+    "responses": Variant("OpenAI Responses items (`function_call`, `function_call_output`)", _CARRIES),
+    "sharegpt": Variant("ShareGPT (`from`, `value`)", _CARRIES),
 }
 
 _ROLES = AGENT_ROLES | TOOL_ROLES | {"system", "user", "human", "developer", "function_call"}

@@ -27,6 +27,9 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "message.stop_sequence", "message.type", "messageId", "num_turns", "parentUuid", "permissionMode", "requestId",
         "snapshot", "spawnDepth", "toolUseResult*", "usage.*", "userType", "uuid",
     ),
+    "cline": (
+        "*content.*.signature", "files_in_context", "messages.*.id", "*modelInfo.provider", "model_usage.*.ts", "type",
+    ),
     # Events that repeat an item, with their clocks, and settings of the session.
     "codex": (
         "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",

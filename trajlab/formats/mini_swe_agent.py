@@ -73,13 +73,12 @@ _CARRIES_OLD = frozenset(
 )
 
 _CARRIES_LIST = frozenset({"task_id", "agent", "tools_offered"})
-_NAMED = ("info", "messages", "trajectory_format")
 
 VARIANTS = {
-    "list": Variant("bare list of messages (before August 2025)", _CARRIES_LIST, ("role", "content")),
-    "0": Variant("`info`, `messages`, no format key, releases 1.0 to 1.4", _CARRIES_OLD, ("info", "messages")),
-    "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES, _NAMED),
-    "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES, _NAMED),
+    "list": Variant("bare list of messages (before August 2025)", _CARRIES_LIST),
+    "0": Variant("`info`, `messages`, no format key, releases 1.0 to 1.4", _CARRIES_OLD),
+    "1": Variant("`trajectory_format: mini-swe-agent-1`, releases 1.5 to 1.17", _CARRIES),
+    "1.1": Variant("`trajectory_format: mini-swe-agent-1.1`, releases 2.x", _CARRIES),
 }
 
 # The key that names the format stands at the end of the document: anchored there, with a single closing brace, it

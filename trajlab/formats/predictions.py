@@ -12,15 +12,13 @@ from trajlab.sources.probe import Probe
 from trajlab.sources.reading import document, lines
 from trajlab.sources.safe_json import loads
 
-_MARKS = ("instance_id", "model_patch")
-
 VARIANTS = {
     "by_instance": Variant("`{instance_id: {model_name_or_path, instance_id, model_patch}}`", frozenset()),
-    "list": Variant("list of `{model_name_or_path, instance_id, model_patch}`", frozenset(), _MARKS),
-    "lines": Variant("the same, one a line", frozenset(), _MARKS),
+    "list": Variant("list of `{model_name_or_path, instance_id, model_patch}`", frozenset()),
+    "lines": Variant("the same, one a line", frozenset()),
 }
 
-_MARK = set(_MARKS)
+_MARK = {"instance_id", "model_patch"}
 _ALL = _MARK | {"model_name_or_path", "full_output", "model_stats", "cost"}
 
 

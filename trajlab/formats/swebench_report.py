@@ -18,12 +18,9 @@ VARIANTS = {
     "flat": Variant(
         "one instance: `patch_successfully_applied`, `resolved`; its task is the folder's only one",
         _CARRIES,
-        ("patch_successfully_applied", "resolved"),
     ),
     "by_instance": Variant("`{instance_id: {patch_successfully_applied, resolved, …}}`", _CARRIES),
-    "run_lists": Variant(
-        "a run's `resolved_ids`, `unresolved_ids`, `error_ids` …", _CARRIES, ("resolved_ids", "unresolved_ids")
-    ),
+    "run_lists": Variant("a run's `resolved_ids`, `unresolved_ids`, `error_ids` …", _CARRIES),
 }
 
 _MARK = {"patch_successfully_applied", "resolved"}

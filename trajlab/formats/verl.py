@@ -41,18 +41,15 @@ VARIANTS: dict[str, Variant] = {
         "RayPPOTrainer, 0.4.1 to 0.9.1: input, output, score, step, gts from 0.6.1, reward extras; "
         "`request_id` from agent loops; validation dumps have `reward` among the extras",
         _CARRIED | {"logged_correct"},
-        ("input", "output", "score"),
     ),
     "v1_train": Variant(
         "PPOTrainer (V1), training: input, output, gts, score, step, uid; no reward extras, no verdict",
         _CARRIED | {"attempt"},
-        ("input", "output", "score", "uid"),
     ),
     "v1_validation": Variant(
         "PPOTrainer (V1), validation: as v1_train, with reward extras (`reward`, `acc`, …); one line per "
         "output of a session",
         _CARRIED | {"attempt", "logged_correct"},
-        ("input", "output", "score", "uid"),
     ),
 }
 
