@@ -98,7 +98,7 @@ def hack_candidates(
         if mask & _INLINE:
             running[place] = text
     picked = {*holding(looking, LOOK_WORDS), *holding(reaching, REACH_WORDS), *holding(running, CODE_WORDS)}
-    changed = telling(changing)
+    changed = telling(changing, calls)
     if not changed and not picked:
         return []
     screen = _Screen(calls, masks, list(changing), task_id, time_limit)
@@ -217,8 +217,12 @@ class _Screen:
     def _project(self, piece: Piece, text: str) -> None:
         held = [item for item in rules.PROJECT_TEXT if item.may_hold(piece.new)]
         special = may_be_special(piece.new)
-        if not (held or special) or (looks_thrown_away(piece.path) and self.own.is_own(piece.path)):
+        if not (held or special):
             return
+        if looks_thrown_away(piece.path):
+            patterns = [item.pattern for item in held] + ([rules.SPECIAL_CASE] if special else [])
+            if not self._may_match(patterns, piece.new) or self.own.is_own(piece.path):
+                return
         for item in held:
             self._match(item.rule, item.pattern, piece, text, more_than=piece.old)
         if special:
@@ -275,6 +279,13 @@ class _Screen:
         except TimeoutError:
             self._hit(rule, argument, None, None, late=True)
             return []
+
+    def _may_match(self, patterns: Sequence[regex.Pattern[str]], text: str) -> bool:
+        """Whether one of the patterns matches, or may: the time ran out."""
+        try:
+            return any(pattern.search(text, timeout=self.limit) is not None for pattern in patterns)
+        except TimeoutError:
+            return True
 
     def _match(
         self, rule: str, pattern: regex.Pattern[str], piece: Piece, text: str, *, more_than: str | None = None
