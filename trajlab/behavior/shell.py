@@ -19,7 +19,7 @@ from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
 from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
-from trajlab.behavior.shapes import Shape, holds, shape_of
+from trajlab.behavior.shapes import Reading, Shape, holds, read_shape
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
 __all__ = [
@@ -41,9 +41,6 @@ OTHER = frozenset({"other"})
 Row = tuple[Any, ...]
 Facts = tuple[int, tuple[Row, ...]]
 
-KNOWN: dict[Shape, Facts] = {}
-"""Facts of the shapes met so far: a cache, emptied when it is full."""
-
 _EDIT_VERB = re.compile(r"[ \t\r\n]*edit(?:[ \t]+[0-9]+:[0-9]+[^\n'\"]*+|[ \t]*+)\n")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*+)\}|([A-Za-z_][A-Za-z0-9_]*+))")
 
@@ -60,6 +57,26 @@ def label_command(text: str) -> frozenset[str]:
     return labels_in(command_facts(text)[0])
 
 
+class Known:
+    """What is known of all texts of one shape; of a text without one, of that text alone.
+
+    Attributes:
+        shape: ``None`` where the text has none.
+        mask: Labels as one integer (see :func:`trajlab.behavior.masks.mask_of`).
+        rows: Program, labels, scope and rules of each simple command.
+    """
+
+    __slots__ = ("mask", "rows", "shape")
+
+    def __init__(self, shape: Shape | None, facts: Facts) -> None:
+        self.shape = shape
+        self.mask, self.rows = facts
+
+
+KNOWN: dict[Shape, Known] = {}
+"""What is known of the shapes met so far: a cache, emptied when it is full."""
+
+
 def command_facts(text: str) -> Facts:
     """Return what the tables keep of a shell text (cached).
 
@@ -68,22 +85,29 @@ def command_facts(text: str) -> Facts:
         program, labels, scope and rules. The same as :func:`analyse` tells, in a fraction of the time where the
         text is of a known shape.
     """
-    return _facts(text) if len(text) <= MAX_CACHED_LENGTH else facts_of(_analyse(text, 0))
+    known, _ = understood(text)
+    return known.mask, known.rows
+
+
+def understood(text: str) -> tuple[Known, Reading | None]:
+    """Return what is known of a shell text, and the text by its shape, where it has one (cached)."""
+    return _understood(text) if len(text) <= MAX_CACHED_LENGTH else (Known(None, facts_of(_analyse(text, 0))), None)
 
 
 @lru_cache(maxsize=2 * CACHED_COMMANDS)
-def _facts(text: str) -> Facts:
-    shape = shape_of(text)
-    if shape is None:
-        return facts_of(_analyse(text, 0))
+def _understood(text: str) -> tuple[Known, Reading | None]:
+    reading = read_shape(text)
+    if reading is None:
+        return Known(None, facts_of(_analyse(text, 0))), None
+    shape = reading[0]
     known = KNOWN.get(shape)
     if known is None:
-        known = facts_of(_analyse(text, 0))
+        known = Known(shape, facts_of(_analyse(text, 0)))
         if holds(shape):
             if len(KNOWN) >= MAX_SHAPES:
                 KNOWN.clear()
             KNOWN[shape] = known
-    return known
+    return known, reading
 
 
 def facts_of(commands: Sequence[SimpleCommand]) -> Facts:
