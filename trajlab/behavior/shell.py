@@ -91,18 +91,18 @@ def command_facts(text: str) -> Facts:
 
 def understood(text: str) -> tuple[Known, Reading | None]:
     """Return what is known of a shell text, and the text by its shape, where it has one (cached)."""
-    return _understood(text) if len(text) <= MAX_CACHED_LENGTH else (Known(None, facts_of(_analyse(text, 0))), None)
+    return _understood(text) if len(text) <= MAX_CACHED_LENGTH else (Known(None, facts_of(analyse(text))), None)
 
 
 @lru_cache(maxsize=2 * CACHED_COMMANDS)
 def _understood(text: str) -> tuple[Known, Reading | None]:
     reading = read_shape(text)
     if reading is None:
-        return Known(None, facts_of(_analyse(text, 0))), None
+        return Known(None, facts_of(analyse(text))), None
     shape = reading[0]
     known = KNOWN.get(shape)
     if known is None:
-        known = Known(shape, facts_of(_analyse(text, 0)))
+        known = Known(shape, facts_of(analyse(text)))
         if holds(shape):
             if len(KNOWN) >= MAX_SHAPES:
                 KNOWN.clear()
