@@ -64,7 +64,7 @@ def _tool_mask(call: ToolCall) -> int:
     return mask_of(labels_of_tool(call.tool, arguments))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _code_mask(tool: str, code: str) -> int:
     return mask_of(labels_of_tool(tool, code))
 

@@ -133,7 +133,7 @@ class Looking:
                 yield Trace("environment_probed", word)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _traces(text: str, package: Package | None, stashed: bool) -> tuple[tuple[Trace, ...], bool]:
     """Rules that a text without code meets, and whether the agent has made a stash after it."""
     looking = Looking(package, 0.0, stashed=stashed)

@@ -104,7 +104,7 @@ def _opened(opened: Opened, position: int, folder: str, found: list[Touch]) -> N
             found.append((position, clean, how, None, None if path is None or adds else body))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=512)
 def plan_of(known: Known) -> tuple[str, tuple[Step, ...]] | None:
     """The folder that texts of a shape begin in, and which of their commands bear on files, and how.
 

@@ -32,7 +32,7 @@ __all__ = [
     "labels_of",
 ]
 
-CACHED_COMMANDS = 4096
+CACHED_COMMANDS = 256
 MAX_CACHED_LENGTH = 20_000
 MAX_SHAPES = 8192
 MAX_EXPANDED = 65_536
@@ -94,7 +94,7 @@ def understood(text: str) -> tuple[Known, Reading | None]:
     return _understood(text) if len(text) <= MAX_CACHED_LENGTH else (Known(None, facts_of(analyse(text))), None)
 
 
-@lru_cache(maxsize=2 * CACHED_COMMANDS)
+@lru_cache(maxsize=CACHED_COMMANDS)
 def _understood(text: str) -> tuple[Known, Reading | None]:
     reading = read_shape(text)
     if reading is None:

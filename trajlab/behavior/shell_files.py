@@ -69,7 +69,7 @@ def shell_touches(text: str) -> tuple[Touch, ...]:
     return analysed_touches(text) if quick is None else quick
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def analysed_touches(text: str) -> tuple[Touch, ...]:
     """The same, by reading the text with the shell's rules."""
     touches = _Touches()

@@ -127,7 +127,7 @@ NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def kind_of_tool(tool: str | None) -> str | None:
     """Return the kind of a tool; ``None`` for a name no scaffold is known to use.
 

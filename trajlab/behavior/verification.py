@@ -69,7 +69,7 @@ def edit_failed(call: ToolCall, mask: int) -> bool:
     return call.command is None and call.output is not None and _EDITOR_FAILED.match(call.output) is not None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def runs_of(known: Known, without_scripts: bool) -> tuple[int, int]:
     """Position of the last simple command of a shell text that runs or checks something, and the highest rung.
 
@@ -85,7 +85,7 @@ def runs_of(known: Known, without_scripts: bool) -> tuple[int, int]:
     return last, highest
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def framework_of(known: Known) -> str | None:
     """The framework whose tests a shell text runs, by the rule that found them; ``None`` for none or several."""
     found = {rule.rpartition("/")[2] for _, mask, scope, rule in known.rows if scope is not None}

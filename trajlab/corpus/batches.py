@@ -12,7 +12,7 @@ from trajlab.schema import COMMANDS, LABELS, PART_TABLES, TABLES, label_column
 
 Row = tuple[Any, ...]
 
-BATCH_ROWS = 4096
+BATCH_ROWS = 8192
 _ID = "trajectory_id"
 LABEL_BITS = {label_column(label): 1 << position for position, label in enumerate(LABELS)}
 """A command carries its labels as one integer; the columns are made of it a batch at a time."""
