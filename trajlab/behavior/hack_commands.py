@@ -153,6 +153,7 @@ def _installed(word: str, package: Package) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)
 def package_under_study(task_id: str | None) -> Package | None:
     """Return distribution and import name, from a task id in the way of SWE-bench; ``None`` where it tells none."""
     found = _PACKAGE.fullmatch(task_id or "")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from trajlab.behavior.hack_rules import PROJECT_TEXT
 from trajlab.behavior.masks import mask_of
-from trajlab.behavior.shell import command_facts
+from trajlab.behavior.shapes import Reading
+from trajlab.behavior.shell import Known, understood
 from trajlab.behavior.test_paths import WORDS as PATH_WORDS
 from trajlab.records import ToolCall
 
@@ -56,14 +58,41 @@ def telling(texts: Texts, calls: Sequence[ToolCall]) -> set[int]:
     """Places of the texts that change files and may meet a rule: by a word of a path, or by what they write."""
     if not texts:
         return set()
-    found = set(holding(texts, PATH_WORDS))
-    together = "\n".join(texts.values())
+    naming: dict[int, str] = {}
+    writing: dict[int, str] = {}
+    for place, text in texts.items():
+        if calls[place].command is None:
+            naming[place] = writing[place] = text
+            continue
+        known, reading = understood(text)
+        naming[place] = text if reading is None else _without_new_file(text, reading)
+        if _writes(known):
+            writing[place] = text
+    found = set(holding(naming, PATH_WORDS))
+    together = "\n".join(writing.values())
     for rule in PROJECT_TEXT:
         if rule.may_hold(together):
-            found.update([place for place, text in texts.items() if rule.may_hold(text) and _writes(calls[place])])
+            found.update([place for place, text in writing.items() if rule.may_hold(text)])
     if _compares(together):
-        found.update([place for place, text in texts.items() if _compares(text) and _may_be_special(calls[place])])
+        found.update([place for place, text in writing.items() if _compares(text) and _may_be_special(calls[place])])
     return found
+
+
+def _without_new_file(text: str, reading: Reading) -> str:
+    """A text without the file it gives in a heredoc, unless that is a program which may name files."""
+    _, end, opened = reading
+    if opened is None or opened[0] is None or ".write" in opened[2]:
+        return text
+    return f"{opened[0]}\n{text[end:]}"
+
+
+@lru_cache(maxsize=512)
+def _writes(known: Known) -> bool:
+    """Whether a shell text writes more than what inline Python writes, which only the paths in it tell of."""
+    for program, mask, _, _ in known.rows:
+        if mask & _EDIT and not (mask & _INLINE and program == "python"):
+            return True
+    return False
 
 
 def may_be_special(text: str) -> bool:
@@ -77,14 +106,4 @@ def _compares(text: str) -> bool:
 
 
 def _may_be_special(call: ToolCall) -> bool:
-    return call.command is None or (may_be_special(call.command) and _writes(call))
-
-
-def _writes(call: ToolCall) -> bool:
-    """Whether a call writes more than what inline Python writes, which only the paths in it tell of."""
-    if call.command is None:
-        return True
-    for program, mask, _, _ in command_facts(call.command)[1]:
-        if mask & _EDIT and not (mask & _INLINE and program == "python"):
-            return True
-    return False
+    return call.command is None or may_be_special(call.command)
