@@ -195,22 +195,37 @@ def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -
     return (wrote and not calls) or any(masks) or any(call.command is not None for call in calls)
 
 
+class _ToldBy(dict[int, tuple[list[int], bool, bool, bool]]):
+    """Labels of a mask by their places, and whether it says that tests, a suite, or anything is run; worked out once."""
+
+    def __missing__(self, mask: int) -> tuple[list[int], bool, bool, bool]:
+        runs = mask & (_EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK)
+        bits = [place for place in range(len(LABELS)) if mask >> place & 1]
+        told = self[mask] = (bits, mask & _TEST_MASK != 0, mask & _SUITE_MASK != 0, runs != 0)
+        return told
+
+
+_told_by = _ToldBy()
+
+
 def _labels(masks: Sequence[int], *, labelled: bool) -> Row:
     tests = executes = suites = 0
-    first_edit = last_edit = None
-    kinds = Counter(masks)
-    for mask, count in kinds.items():
-        tests += count if mask & _TEST_MASK else 0
-        suites += count if mask & _SUITE_MASK else 0
-        counted = _EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK
-        executes += count if mask & counted else 0
-    if any(mask & _EDIT_MASK for mask in kinds):
-        edits = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
-        first_edit, last_edit = edits[0], edits[-1]
+    edits = False
     counts = [0] * len(LABELS)
+    kinds: dict[int, int] = {}
+    for mask in masks:
+        kinds[mask] = kinds.get(mask, 0) + 1
     for mask, count in kinds.items():
-        while mask:
-            counts[(mask & -mask).bit_length() - 1] += count
-            mask &= mask - 1
+        bits, is_test, is_suite, is_run = _told_by[mask]
+        for bit in bits:
+            counts[bit] += count
+        tests += count if is_test else 0
+        suites += count if is_suite else 0
+        executes += count if is_run else 0
+        edits = edits or mask & _EDIT_MASK != 0
+    first_edit = last_edit = None
+    if edits:
+        places = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
+        first_edit, last_edit = places[0], places[-1]
     any_test, suite = (tests > 0, suites > 0) if labelled else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

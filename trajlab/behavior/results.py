@@ -261,18 +261,21 @@ def outcome(call: ToolCall) -> str:
         ``ok``, ``failed``, ``timeout``, ``not_found``, ``traceback`` (failed, and a Python traceback is shown)
         or ``unknown``.
     """
-    code = call.exit_code
-    if code == 0:
-        return "ok"
-    if code in NOT_FOUND_CODES:
-        return "not_found"
-    if code in TIMEOUT_CODES:
-        return "timeout"
-    output = call.output or ""
-    if code is None or code < 0 or len(output) < ERROR_TAIL:
-        told = _told(output, ended=code is not None and code >= 0)
-        if told is None and call.is_error and code is None and KILLED in output:
+    code, output = call.exit_code, call.output or ""
+    if code is None:
+        told = _told(output, ended=False)
+        if told is None and call.is_error and KILLED in output:
             told = "timeout"
+        if told is not None:
+            return told
+    elif code == 0:
+        return "ok"
+    elif code in NOT_FOUND_CODES:
+        return "not_found"
+    elif code in TIMEOUT_CODES:
+        return "timeout"
+    elif code < 0 or len(output) < ERROR_TAIL:
+        told = _told(output, ended=code >= 0)
         if told is not None:
             return told
     if output.find(TRACEBACK, -TAIL) >= 0:
