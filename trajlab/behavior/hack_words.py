@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from trajlab.behavior.authored import paths_in_code
 from trajlab.behavior.hack_rules import PROJECT_TEXT
 from trajlab.behavior.masks import mask_of
 from trajlab.behavior.shapes import Reading
@@ -65,7 +66,7 @@ def telling(texts: Texts, calls: Sequence[ToolCall]) -> set[int]:
             naming[place] = writing[place] = text
             continue
         known, reading = understood(text)
-        naming[place] = text if reading is None else _without_new_file(text, reading)
+        naming[place] = text if reading is None else _naming(text, reading)
         if _writes(known):
             writing[place] = text
     found = set(holding(naming, PATH_WORDS))
@@ -78,12 +79,17 @@ def telling(texts: Texts, calls: Sequence[ToolCall]) -> set[int]:
     return found
 
 
-def _without_new_file(text: str, reading: Reading) -> str:
-    """A text without the file it gives in a heredoc, unless that is a program which may name files."""
-    _, end, opened = reading
-    if opened is None or opened[0] is None or ".write" in opened[2]:
+def _naming(text: str, reading: Reading) -> str:
+    """What of a text may name files that it changes: all but most of the new file or program in a heredoc."""
+    end, opened = reading
+    if opened is None:
         return text
-    return f"{opened[0]}\n{text[end:]}"
+    path, _, body = opened
+    if path is None:
+        path = "\n".join(paths_in_code(body))
+    elif ".write" in body:
+        return text
+    return f"{path}\n{text[end:]}"
 
 
 @lru_cache(maxsize=512)

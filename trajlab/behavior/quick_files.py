@@ -65,7 +65,7 @@ def quick_touches(text: str, known: Known, reading: Reading | None) -> tuple[Tou
     if not steps:
         return ()
     found: list[Touch] = []
-    _, start, opened = reading
+    start, opened = reading
     at, following = start, 0
     for position, place, how, pattern in steps:
         if how is _OPEN:

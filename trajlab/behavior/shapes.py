@@ -124,22 +124,22 @@ _TELLING_OF_GIT = words(
 Opened = tuple[str | None, bool, str]
 """What a text gives in a heredoc: the file (``None``: a program), whether it is added to the file, and the body."""
 
-Reading = tuple[Shape, int, Opened | None]
-"""The shape of a text, where its commands begin that the shape tells one by one, and what stands before them."""
+Reading = tuple[int, Opened | None]
+"""Where the commands of a text begin that its shape tells one by one, and what stands before them."""
 
 
 def shape_of(text: str) -> Shape | None:
     """Return the shape of a text, or ``None`` where it has none."""
-    reading = read_shape(text)
-    return None if reading is None else reading[0]
+    found = read_shape(text)
+    return None if found is None else found[0]
 
 
-def read_shape(text: str) -> Reading | None:
-    """Return a text by its shape, or ``None`` where it has none."""
+def read_shape(text: str) -> tuple[Shape, Reading] | None:
+    """Return the shape of a text and what it drops, or ``None`` where the text has none."""
     if "<<" in text:
-        reading = _document(text)
-        if reading is not None:
-            return reading
+        document = _document(text)
+        if document is not None:
+            return document
     elif " -c " in text and (found := _INLINE.match(text)):
         code = found[3]
         if code is None:
@@ -147,21 +147,26 @@ def read_shape(text: str) -> Reading | None:
             if "\\" in code:
                 code = _ESCAPED.sub(r"\1", code)
         writes = writes_in_plain_sight(code)
-        return None if writes is None else _followed((found[1], found[2], writes, True), text, found.end(), None)
-    return _followed((), text, 0, None)
+        return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
+    return _followed((), text, WHOLE)
 
 
-def _followed(shape: Shape, text: str, end: int, opened: Opened | None) -> Reading | None:
-    """The shape with the commands from ``end`` on."""
+WHOLE: Reading = (0, None)
+"""The shape tells all commands one by one."""
+
+
+def _followed(shape: Shape, text: str, reading: Reading) -> tuple[Shape, Reading] | None:
+    """The shape with the commands that follow."""
+    end = reading[0]
     rest = len(text) - end
     if not rest:
-        return (shape, end, opened) if shape else None
+        return (shape, reading) if shape else None
     if rest > MAX_COMMANDS_LENGTH:
         return None
     commands = _COMMANDS.findall(text, end)
     if commands[-1][-1] or len(commands) > MAX_COMMANDS:
         return None
-    return (*shape, *commands), end, opened
+    return (*shape, *commands), reading
 
 
 def starts_of(text: str, end: int) -> list[int]:
@@ -169,7 +174,7 @@ def starts_of(text: str, end: int) -> list[int]:
     return [found.start() for found in _COMMANDS.finditer(text, end)]
 
 
-def _document(text: str) -> Reading | None:
+def _document(text: str) -> tuple[Shape, Reading] | None:
     """Shape of a Python program or a new file given in a heredoc, and of what follows it."""
     found = _DOCUMENT.match(text)
     if found is None:
@@ -186,9 +191,11 @@ def _document(text: str) -> Reading | None:
     body = text[start : stop + 1]
     if python is None:
         adds = how_before == ">>" or how == ">>"
-        return _followed((folder, "cat"), text, end, (path_before or path, adds, body))
+        return _followed((folder, "cat"), text, (end, (path_before or path, adds, body)))
     writes = writes_in_plain_sight(body)
-    return None if writes is None else _followed((folder, python, writes, False), text, end, (None, False, body))
+    if writes is None:
+        return None
+    return _followed((folder, python, writes, False), text, (end, (None, False, body)))
 
 
 def holds(shape: Shape) -> bool:

@@ -19,7 +19,7 @@ from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
 from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
-from trajlab.behavior.shapes import Reading, Shape, holds, read_shape
+from trajlab.behavior.shapes import WHOLE, Reading, Shape, holds, read_shape
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
 __all__ = [
@@ -73,8 +73,8 @@ class Known:
         self.mask, self.rows = facts
 
 
-KNOWN: dict[Shape, Known] = {}
-"""What is known of the shapes met so far: a cache, emptied when it is full."""
+KNOWN: dict[Shape, tuple[Known, Reading]] = {}
+"""What is known of the shapes met so far, with the commonest reading: a cache, emptied when it is full."""
 
 
 def command_facts(text: str) -> Facts:
@@ -96,18 +96,18 @@ def understood(text: str) -> tuple[Known, Reading | None]:
 
 @lru_cache(maxsize=CACHED_COMMANDS)
 def _understood(text: str) -> tuple[Known, Reading | None]:
-    reading = read_shape(text)
-    if reading is None:
+    found = read_shape(text)
+    if found is None:
         return Known(None, facts_of(analyse(text))), None
-    shape = reading[0]
-    known = KNOWN.get(shape)
-    if known is None:
-        known = Known(shape, facts_of(analyse(text)))
+    shape, reading = found
+    pair = KNOWN.get(shape)
+    if pair is None:
+        pair = Known(shape, facts_of(analyse(text))), WHOLE
         if holds(shape):
             if len(KNOWN) >= MAX_SHAPES:
                 KNOWN.clear()
-            KNOWN[shape] = known
-    return known, reading
+            KNOWN[shape] = pair
+    return pair if reading is WHOLE else (pair[0], reading)
 
 
 def facts_of(commands: Sequence[SimpleCommand]) -> Facts:
