@@ -194,7 +194,8 @@ CODE = (
     "p.write_text(x)", "p = 1", "\n", "\n", "'", '"', "'''", '"""', "#", "\\", "(", ")", " ", "x", "f'{a}'", "f'{", "}",
     "'/tmp/x'", "import tempfile", "import subprocess", "open('a', 'w')", "open", "'w'", "from io import open as o",
     "pytest.main()", "print(1)", "\r", "r'\\'", "# it's", "import os\n", "os.system('x')", "StringIO", "np.test()",
-    "makeSuite(x)", "é", "with a as b:\n  ",
+    "makeSuite(x)", "é", "with a as b:\n  ", "import pytest", "import subprocess;", "subprocess.__doc__", ".run(x)",
+    "subprocess", " as s\n", "s.run('ls')\n", "from ", "import shutil\n", "shutil.move(a, b)", "unittest.__name__",
 )  # fmt: skip
 
 
