@@ -287,11 +287,12 @@ def outcome(call: ToolCall) -> str:
 
 def _told(output: str, *, ended: bool) -> str | None:
     """A timeout or a missing program, where the output says so in so many words."""
-    if not ended and (output.find("imed out", -ERROR_TAIL) >= 0 or output.find("imeout", -ERROR_TAIL) >= 0):
+    if not ended:
         tail = output[-ERROR_TAIL:]
-        for text in TIMEOUT_TEXTS:
-            if text in tail:
-                return "timeout"
+        if "imed out" in tail or "imeout" in tail:
+            for text in TIMEOUT_TEXTS:
+                if text in tail:
+                    return "timeout"
     if len(output) < ERROR_TAIL:
         for text in NO_FRAMEWORK_TEXTS if ended else NOT_FOUND_TEXTS:
             if text in output:

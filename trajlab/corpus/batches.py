@@ -73,7 +73,7 @@ class TableRows:
             return None
         frames, self._frames = self._frames, []
         self.settled = 0
-        return pl.concat(frames, rechunk=False)
+        return pl.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
 
     def _settle(self) -> None:
         self.settled += self.waiting()

@@ -161,7 +161,7 @@ class PartRows:
         arguments = [
             _arguments_text(call) if command is None else command for call, command in zip(calls, commands, strict=True)
         ]
-        requests = [_request_digest(tool, text) for tool, text in zip(tools, arguments, strict=True)]
+        requests = _request_digests(tools, arguments)
         outputs = [call.output for call in calls]
         requestors = [call.requestor for call in calls]
         self._calls.add(
@@ -253,10 +253,13 @@ def _tool_seed(tool: str | None) -> int:
     return xxhash.xxh3_64_intdigest((tool or "").encode("utf-8", "replace"))
 
 
-def _request_digest(tool: str | None, arguments: str) -> int:
-    """Digest of a tool and its arguments, 63 bits: equal for the same request."""
-    data = arguments.strip().encode("utf-8", "replace")
-    return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
+def _request_digests(tools: Iterable[str | None], arguments: Iterable[str]) -> list[int]:
+    """Digests of a tool and its arguments, 63 bits: equal for the same request."""
+    digest_of = xxhash.xxh3_64_intdigest
+    return [
+        digest_of(text.strip().encode("utf-8", "replace"), _tool_seed(tool)) >> 1
+        for tool, text in zip(tools, arguments, strict=True)
+    ]
 
 
 def _content_digest(trajectory: Trajectory, numbers: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trajlab.behavior.tools import shell_text
+from trajlab.behavior.tools import kind_of_tool, shell_text
 from trajlab.formats._chat_text import calls_in_text
 from trajlab.records import Message, Step, ToolCall
 
@@ -25,17 +25,26 @@ _RESULT_PREFIXES = (
     "<function_results>",
 )
 _decode = msgspec.json.Decoder().decode
+
+
+class _Shell(msgspec.Struct, gc=False):
+    """Arguments of a shell."""
+
+    command: str | None = None
+
+
+_decode_shell = msgspec.json.Decoder(_Shell).decode
 _EXIT_CODE = re.compile(r"exit code:? (-?\d{1,5})\b", re.IGNORECASE)
 
 
-class Function(msgspec.Struct):
+class Function(msgspec.Struct, gc=False):
     """The function of an OpenAI tool call."""
 
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class NativeCall(msgspec.Struct):
+class NativeCall(msgspec.Struct, gc=False):
     """A tool call beside the content: OpenAI's, or LangChain's flat one."""
 
     id: str | None = None
@@ -45,7 +54,7 @@ class NativeCall(msgspec.Struct):
     args: dict[str, Any] | None = None
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """One content part: text, thinking, tool_use, tool_result, input_text and the like."""
 
     type: str | None = None
@@ -59,7 +68,7 @@ class Block(msgspec.Struct):
     is_error: bool | None = None
 
 
-class ChatMessage(msgspec.Struct):
+class ChatMessage(msgspec.Struct, gc=False):
     """One message or Responses item, every spelling at once."""
 
     role: str | None = None
@@ -214,15 +223,18 @@ class Conversation:
         return "\n".join(texts), "\n".join(thoughts) if thoughts else None
 
     def _call(self, step: Step, tool: str | None, arguments: Any, call_id: str | None) -> None:
-        known, invalid = arguments, None
+        known, invalid, command = arguments, None, None
         if arguments.__class__ is str:
-            try:
-                known = _decode(arguments)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                known, invalid = None, "unparsable"
+            command = _command(arguments) if kind_of_tool(tool) == "shell" else None
+            if command is None:
+                try:
+                    known = _decode(arguments)
+                except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                    known, invalid = None, "unparsable"
         elif arguments is not None and arguments.__class__ is not dict:
             arguments, invalid = msgspec.json.encode(arguments).decode(), "unparsable"
-        command = shell_text(tool, known) if tool and known.__class__ is dict else None
+        if tool and known.__class__ is dict:
+            command = shell_text(tool, known)
         call = ToolCall(tool, arguments, command, call_id, None, None, None, None, invalid)
         step.calls.append(call)
         self._open[id(call)] = call
@@ -274,6 +286,14 @@ class Conversation:
             self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
             return
         self.messages.append(Message(role, text, len(self.steps) or None))
+
+
+def _command(arguments: str) -> str | None:
+    """The command in the arguments of a shell, where they are as usual; ``None``: they must be looked at in full."""
+    try:
+        return _decode_shell(arguments).command
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
 
 
 def _answer(call: ToolCall, text: str) -> None:

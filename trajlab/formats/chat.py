@@ -39,7 +39,7 @@ _ROLES = AGENT_ROLES | TOOL_ROLES | {"system", "user", "human", "developer", "fu
 _LISTS = ("messages", "conversations", "trajectory", "conversation", "items")
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):
     """One row: the messages, and every column beside them that we know."""
 
     messages: list[ChatMessage] | str | None = None
