@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from trajlab.behavior.masks import mask_of
 from trajlab.behavior.paths import changed_folder, clean_path
-from trajlab.behavior.shapes import FILTER, GIT, Opened, Reading, starts_of
+from trajlab.behavior.shapes import FILTER, GIT, Opened, Reading, Shape, starts_of
 from trajlab.behavior.shell import Known, Row
 from trajlab.behavior.touches import CHANGED, DELETED, EVERYTHING, RUN, SHOWN, WRITTEN, Touch
 from trajlab.behavior.written_paths import paths_of_code
@@ -111,6 +111,8 @@ def plan_of(known: Known) -> tuple[str, tuple[Step, ...]] | None:
     ``None`` where the short way does not know.
     """
     shape, rows = known.shape or (), known.rows
+    if shape and shape[0] == "":
+        return _plan_of_simple(shape, rows)
     opened = [part for part in shape if not isinstance(part, tuple)]
     commands = [part for part in shape[len(opened) :] if any(part)]
     first = 2 if opened and opened[0] else 1 if opened else 0
@@ -131,6 +133,19 @@ def plan_of(known: Known) -> tuple[str, tuple[Step, ...]] | None:
     while steps and steps[-1][2] is _GO:
         steps.pop()
     return changed_folder(str(opened[0])[2:].strip(), "") if opened and opened[0] else "", tuple(steps)
+
+
+def _plan_of_simple(shape: Shape, rows: tuple[Row, ...]) -> tuple[str, tuple[Step, ...]] | None:
+    """The same for a file or a search, with a folder before it and simple filters behind it."""
+    _, folder, *commands = shape
+    first = 0 if folder is None else 1
+    mask = rows[first][1]
+    told = len(rows) == first + 3 - commands[3:].count(None) and not any(row[1] for row in rows[first + 1 :])
+    is_file = commands[2] is None
+    if not told or mask not in ((_READ,) if is_file else (0, _SEARCH)):
+        return None
+    start = changed_folder(str(folder)[2:].strip(), "") if folder else ""
+    return start, ((first, 0, SHOWN, _PATTERNS[SHOWN]),) if is_file else ()
 
 
 def _is_told(opened: list[object], row: Row) -> bool:

@@ -102,6 +102,17 @@ GIT, NAME, FILTER, OPERAND = (_COMMANDS.groupindex[name] - 1 for name in ("git",
 """Places in the part of a shape that is one command's."""
 
 _FOLDER = r"(?:(cd[ \t]++[\w./-]++)[ \t]*+&&[ \t]*+)?"
+_SIMPLE = re.compile(
+    rf"(){_FOLDER}(?:(?:(sed[ \t]++-n)[ \t]++(?:'[^'\n]*+'|\"[^\"\\$`\n]*+\"|[0-9,$p]++)|(cat|nl(?:[ \t]++-ba)?+))"
+    rf"[ \t]++(?!-)[\w./+@-]++{_END}|(grep|egrep|ls){_WORDS}){_SILENT}"
+    rf"(?:\|[ \t]*+(sort|uniq)(?:[ \t]++-[cdnruf]++{_END})*+[ \t]*+)?+(?:\|[ \t]*+(head|tail)(?:[ \t]++-(?:n[ \t]*+)?[0-9]++)?+[ \t]*+)?+\Z",
+    re.ASCII,
+)
+"""The commonest texts of all: a file or a search, with a folder before and simple filters behind it.
+
+They would have a shape without this, too; here it takes half the time. The first group is always empty, which tells
+these shapes from others.
+"""
 _INLINE = re.compile(
     rf"{_FOLDER}({_PYTHON})[ \t]++-c[ \t]++(?:'([^']*+)'|\"({_DOUBLE_QUOTED})\"){_END}{_SILENT}", re.ASCII
 )
@@ -148,6 +159,9 @@ def read_shape(text: str) -> tuple[Shape, Reading] | None:
                 code = _ESCAPED.sub(r"\1", code)
         writes = writes_in_plain_sight(code)
         return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
+    elif found := _SIMPLE.match(text):
+        shape = found.groups()
+        return shape, WHOLE if shape[1] is None else (found.end(2), None)
     return _followed((), text, WHOLE)
 
 
