@@ -82,7 +82,7 @@ def telling(texts: Texts, calls: Sequence[ToolCall]) -> set[int]:
 def _naming(text: str, reading: Reading) -> str:
     """What of a text may name files that it changes: all but most of the new file or program in a heredoc."""
     end, opened = reading
-    if opened is None:
+    if opened is None or isinstance(opened, str):
         return text
     path, _, body = opened
     if path is None:

@@ -95,8 +95,13 @@ def quick_touches(text: str, known: Known, reading: Reading | None) -> tuple[Tou
     return tuple(found)
 
 
-def _opened(opened: Opened, position: int, folder: str, found: list[Touch]) -> None:
-    """Add what the program or file in a heredoc does."""
+def _opened(opened: Opened | str, position: int, folder: str, found: list[Touch]) -> None:
+    """Add what the program or file in a heredoc does, or the file that the text is about."""
+    if isinstance(opened, str):
+        clean = clean_path(opened, folder)
+        if clean is not None:
+            found.append((position, clean, SHOWN, None, None))
+        return
     path, adds, body = opened
     for word, how in paths_of_code(body) if path is None else ((path, CHANGED if adds else WRITTEN),):
         clean = clean_path(word, folder)
@@ -145,7 +150,7 @@ def _plan_of_simple(shape: Shape, rows: tuple[Row, ...]) -> tuple[str, tuple[Ste
     if not told or mask not in ((_READ,) if is_file else (0, _SEARCH)):
         return None
     start = changed_folder(str(folder)[2:].strip(), "") if folder else ""
-    return start, ((first, 0, SHOWN, _PATTERNS[SHOWN]),) if is_file else ()
+    return start, ((first, -1, _OPEN, _NOTHING),) if is_file else ()
 
 
 def _is_told(opened: list[object], row: Row) -> bool:

@@ -104,7 +104,7 @@ GIT, NAME, FILTER, OPERAND = (_COMMANDS.groupindex[name] - 1 for name in ("git",
 _FOLDER = r"(?:(cd[ \t]++[\w./-]++)[ \t]*+&&[ \t]*+)?"
 _SIMPLE = re.compile(
     rf"(){_FOLDER}(?:(?:(sed[ \t]++-n)[ \t]++(?:'[^'\n]*+'|\"[^\"\\$`\n]*+\"|[0-9,$p]++)|(cat|nl(?:[ \t]++-ba)?+))"
-    rf"[ \t]++(?!-)[\w./+@-]++{_END}|(grep|egrep|ls){_WORDS}){_SILENT}"
+    rf"[ \t]++(?P<path>(?!-)[\w./+@-]++){_END}|(?P<search>grep|egrep|ls){_WORDS}){_SILENT}"
     rf"(?:\|[ \t]*+(sort|uniq)(?:[ \t]++-[cdnruf]++{_END})*+[ \t]*+)?+(?:\|[ \t]*+(head|tail)(?:[ \t]++-(?:n[ \t]*+)?[0-9]++)?+[ \t]*+)?+\Z",
     re.ASCII,
 )
@@ -113,6 +113,7 @@ _SIMPLE = re.compile(
 They would have a shape without this, too; here it takes half the time. The first group is always empty, which tells
 these shapes from others.
 """
+_SIMPLE_SHAPE = [group for group in range(1, _SIMPLE.groups + 1) if group != _SIMPLE.groupindex["path"]]
 _INLINE = re.compile(
     rf"{_FOLDER}({_PYTHON})[ \t]++-c[ \t]++(?:'([^']*+)'|\"({_DOUBLE_QUOTED})\"){_END}{_SILENT}", re.ASCII
 )
@@ -135,8 +136,11 @@ _TELLING_OF_GIT = words(
 Opened = tuple[str | None, bool, str]
 """What a text gives in a heredoc: the file (``None``: a program), whether it is added to the file, and the body."""
 
-Reading = tuple[int, Opened | None]
-"""Where the commands of a text begin that its shape tells one by one, and what stands before them."""
+Reading = tuple[int, Opened | str | None]
+"""Where the commands of a text begin that its shape tells one by one, and what stands before them.
+
+A text instead: the one file that the whole text is about.
+"""
 
 
 def shape_of(text: str) -> Shape | None:
@@ -160,8 +164,8 @@ def read_shape(text: str) -> tuple[Shape, Reading] | None:
         writes = writes_in_plain_sight(code)
         return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
     elif found := _SIMPLE.match(text):
-        shape = found.groups()
-        return shape, WHOLE if shape[1] is None else (found.end(2), None)
+        path = found["path"]
+        return found.group(*_SIMPLE_SHAPE), WHOLE if path is None else (0, path)
     return _followed((), text, WHOLE)
 
 

@@ -126,8 +126,7 @@ class Conversation:
             if message.type is None and message.content.__class__ is str:
                 # What nearly all messages are: a role and a text, with or without tool calls.
                 role = message.role
-                if role == "tool" and message.tool_call_id in by_id:
-                    call = by_id.pop(message.tool_call_id)  # type: ignore[arg-type]
+                if role == "tool" and (call := by_id.pop(message.tool_call_id, None)) is not None:  # type: ignore[arg-type]
                     waiting.pop(id(call), None)
                     _answer(call, message.content)  # type: ignore[arg-type]
                     self._item_step = False
