@@ -196,7 +196,7 @@ def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -
 
 
 class _ToldBy(dict[int, tuple[list[int], bool, bool, bool]]):
-    """Labels of a mask by their places, and whether it says that tests, a suite, or anything is run; worked out once."""
+    """Labels of a mask by their places, and whether tests, a suite, or anything is run; worked out once."""
 
     def __missing__(self, mask: int) -> tuple[list[int], bool, bool, bool]:
         runs = mask & (_EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK)

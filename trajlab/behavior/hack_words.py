@@ -95,10 +95,7 @@ def _naming(text: str, reading: Reading) -> str:
 @lru_cache(maxsize=512)
 def _writes(known: Known) -> bool:
     """Whether a shell text writes more than what inline Python writes, which only the paths in it tell of."""
-    for program, mask, _, _ in known.rows:
-        if mask & _EDIT and not (mask & _INLINE and program == "python"):
-            return True
-    return False
+    return any(mask & _EDIT and not (mask & _INLINE and program == "python") for program, mask, _, _ in known.rows)
 
 
 def may_be_special(text: str) -> bool:

@@ -119,7 +119,7 @@ def plan_of(known: Known) -> tuple[str, tuple[Step, ...]] | None:
     if shape and shape[0] == "":
         return _plan_of_simple(shape, rows)
     opened = [part for part in shape if not isinstance(part, tuple)]
-    commands = [part for part in shape[len(opened) :] if any(part)]
+    commands = [part for part in shape[len(opened) :] if isinstance(part, tuple) and any(part)]
     first = 2 if opened and opened[0] else 1 if opened else 0
     if not shape or len(rows) != first + len(commands):
         return None

@@ -102,10 +102,12 @@ GIT, NAME, FILTER, OPERAND = (_COMMANDS.groupindex[name] - 1 for name in ("git",
 """Places in the part of a shape that is one command's."""
 
 _FOLDER = r"(?:(cd[ \t]++[\w./-]++)[ \t]*+&&[ \t]*+)?"
+_FEWER = rf"\|[ \t]*+(sort|uniq)(?:[ \t]++-[cdnruf]++{_END})*+[ \t]*+"
+_ENDS = r"\|[ \t]*+(head|tail)(?:[ \t]++-(?:n[ \t]*+)?[0-9]++)?+[ \t]*+"
 _SIMPLE = re.compile(
     rf"(){_FOLDER}(?:(?:(sed[ \t]++-n)[ \t]++(?:'[^'\n]*+'|\"[^\"\\$`\n]*+\"|[0-9,$p]++)|(cat|nl(?:[ \t]++-ba)?+))"
-    rf"[ \t]++(?P<path>(?!-)[\w./+@-]++){_END}|(?P<search>grep|egrep|ls){_WORDS}){_SILENT}"
-    rf"(?:\|[ \t]*+(sort|uniq)(?:[ \t]++-[cdnruf]++{_END})*+[ \t]*+)?+(?:\|[ \t]*+(head|tail)(?:[ \t]++-(?:n[ \t]*+)?[0-9]++)?+[ \t]*+)?+\Z",
+    rf"[ \t]++(?P<path>(?!-)[\w./+@-]++){_END}|(grep|egrep|ls){_WORDS}){_SILENT}"
+    rf"(?:{_FEWER})?+(?:{_ENDS})?+\Z",
     re.ASCII,
 )
 """The commonest texts of all: a file or a search, with a folder before and simple filters behind it.

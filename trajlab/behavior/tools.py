@@ -159,7 +159,7 @@ def shell_text(tool: str | None, arguments: Mapping[str, Any] | Sequence[str] | 
     if arguments.__class__ is dict or isinstance(arguments, Mapping):
         text = arguments.get("command")
         if text.__class__ is str:
-            return text  # type: ignore[no-any-return]
+            return text
         for name in SHELL_ARGUMENTS:
             text = _as_text(arguments.get(name))
             if text is not None:

@@ -165,11 +165,11 @@ class Work:
 
     def add_tool(self, place: Place, call: ToolCall, mask: int) -> None:
         """Add a call of another tool; ``mask`` holds its labels."""
-        edited, by_script = -1, False
+        edited = -1
         if mask & FILES:
             kind = kind_of_tool(call.tool)
             touches = () if kind is None else tool_touches(call.tool, kind, decoded_arguments(call))
-            edited, by_script = self._touch(place, call, mask, touches)
+            edited, _ = self._touch(place, call, mask, touches)
         rung = rung_of(mask) if mask & RUNS else 0
         if rung or edited >= 0:
             self._climb(rung, edited, -1, place[0])

@@ -111,9 +111,11 @@ class TableColumns(TableRows):
             column += more
 
     def waiting(self) -> int:
+        """Rows since the last frame."""
         return len(self._columns[0])
 
     def drop_unmarked(self) -> None:
+        """Forget the rows since the last mark."""
         for column in self._columns:
             del column[self.marked :]
 

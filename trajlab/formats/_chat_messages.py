@@ -128,7 +128,7 @@ class Conversation:
                 role = message.role
                 if role == "tool" and (call := by_id.pop(message.tool_call_id, None)) is not None:  # type: ignore[arg-type]
                     waiting.pop(id(call), None)
-                    _answer(call, message.content)  # type: ignore[arg-type]
+                    _answer(call, message.content)
                     self._item_step = False
                     continue
                 if role == "assistant" and message.tool_calls and message.reasoning is None:

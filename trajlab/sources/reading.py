@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from io import BufferedReader, RawIOBase
+from collections.abc import Generator, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,30 +53,35 @@ def lines(
         problems.append(unreadable(error))
 
 
-def line_views(bundle: Bundle, problems: list[Problem]) -> Iterator[Line]:
+def line_views(bundle: Bundle, problems: list[Problem], window_bytes: int = _WINDOW_BYTES) -> Iterator[Line]:
     """:func:`lines` for decoders: the data of a line may be a view of memory that the next line overwrites."""
+    place: tuple[int, int] | None = None
     try:
-        with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
-            if compression_at_start(file) is None:
-                yield from _viewed_lines(file, bundle, problems)
-                return
+        with Path(bundle.file.path).open("rb", buffering=0) as file:
+            is_plain = compression_at_start(file) is None
+            if is_plain:
+                place = yield from _viewed_lines(file, bundle, window_bytes)
+        if place is not None:
+            with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as whole:
+                yield from _plain_lines(whole, *place, bundle.end, problems, MAX_RECORD_BYTES)
     except OSError as error:
         problems.append(unreadable(error))
         return
-    yield from lines(bundle, problems)
+    if not is_plain:
+        yield from lines(bundle, problems)
 
 
-def _viewed_lines(file: BufferedReader, bundle: Bundle, problems: list[Problem]) -> Iterator[Line]:
+def _viewed_lines(file: FileIO, bundle: Bundle, window_bytes: int) -> Generator[Line, None, tuple[int, int] | None]:
+    """Lines up to one that is longer than the window: its offset, and the number of lines before it."""
     offset, number = bundle.start, 0
-    window = _Window(file.raw, offset)
+    window = _Window(file, offset, window_bytes)
     while bundle.end is None or offset < bundle.end:
         data = window.line()
         if data is None:
-            yield from _plain_lines(file, offset, number, bundle.end, problems, MAX_RECORD_BYTES)
-            return
+            return offset, number
         size = len(data)
         if not size:
-            return
+            return None
         number += 1
         finished = data[-1] == _NEWLINE
         if not offset and data[:3] == _BYTE_ORDER_MARK:
@@ -84,15 +89,16 @@ def _viewed_lines(file: BufferedReader, bundle: Bundle, problems: list[Problem])
         if data and not (data[0] in _SPACES and bytes(data).isspace()):
             yield Line(data, offset, number, finished)  # type: ignore[arg-type]
         offset += size
+    return None
 
 
 class _Window:
     """A piece of memory that slides over a file."""
 
-    def __init__(self, file: RawIOBase, offset: int) -> None:
+    def __init__(self, file: FileIO, offset: int, size: int) -> None:
         file.seek(offset)
         self._read_into = file.readinto
-        self._data = bytearray(_WINDOW_BYTES)
+        self._data = bytearray(size)
         self._view = memoryview(self._data)
         self._start = self._end = 0
 
