@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 CACHED_COMMANDS = 256
+CACHED_TEXTS = 512
 MAX_CACHED_LENGTH = 20_000
 MAX_SHAPES = 8192
 MAX_EXPANDED = 65_536
@@ -89,13 +90,25 @@ def command_facts(text: str) -> Facts:
     return known.mask, known.rows
 
 
-def understood(text: str) -> tuple[Known, Reading | None]:
+Understood = tuple[Known, Reading | None]
+
+SEEN: dict[str, Understood] = {}
+"""The texts met last: a cache, emptied when it is full, which costs less than to forget the oldest each time."""
+
+
+def understood(text: str) -> Understood:
     """Return what is known of a shell text, and the text by its shape, where it has one (cached)."""
-    return _understood(text) if len(text) <= MAX_CACHED_LENGTH else (Known(None, facts_of(analyse(text))), None)
+    seen = SEEN.get(text)
+    if seen is None:
+        seen = _understood(text)
+        if len(text) <= MAX_CACHED_LENGTH:
+            if len(SEEN) >= CACHED_TEXTS:
+                SEEN.clear()
+            SEEN[text] = seen
+    return seen
 
 
-@lru_cache(maxsize=CACHED_COMMANDS)
-def _understood(text: str) -> tuple[Known, Reading | None]:
+def _understood(text: str) -> Understood:
     found = read_shape(text)
     if found is None:
         return Known(None, facts_of(analyse(text))), None
