@@ -204,10 +204,12 @@ class Work:
             if self.first_edit is None:
                 self.executes_before += rung > 1
                 return
-            self.verifications += rung > 1
-            self.first_rung = max(self.first_rung, rung)
-            self.last_rung = max(self.last_rung, rung)
-            self.last_verified = self.last_verified or rung > 1
+            if rung > 1:
+                self.verifications += 1
+                self.last_verified = True
+            if rung > self.last_rung:
+                self.last_rung = rung
+                self.first_rung = max(self.first_rung, rung)
             return
         if self.first_edit is None:
             self.first_edit = number

@@ -186,8 +186,9 @@ class PartRows:
                     self._text("arguments", number, text)
                 if output:
                     self._text("output", number, output)
-        own = [request for request, by in zip(requests, requestors, strict=True) if by == "agent"]
-        return own, [len(output or "") for output in outputs]
+        if requestors.count("agent") != len(requestors):
+            requests = [request for request, by in zip(requests, requestors, strict=True) if by == "agent"]
+        return requests, [len(output or "") for output in outputs]
 
     def _add_steps(self, steps: Sequence[Step]) -> tuple[int, int | None]:
         """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
