@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trajlab.behavior.files import FileLog
 from trajlab.behavior.paths import class_of_made, clean_path, path_class
 from trajlab.behavior.quick_files import quick_touches
-from trajlab.behavior.shell import command_facts
+from trajlab.behavior.shell import understood
 from trajlab.behavior.shell_files import analysed_touches, shell_touches
 from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import kind_of_tool
@@ -267,20 +267,18 @@ def commands() -> list[str]:
 def test_the_short_way_answers_as_the_long_one():
     answered = 0
     for text in commands():
-        mask, rows = command_facts(text)
-        quick = quick_touches(text, rows, edits=bool(mask & 1 << 9))
+        quick = quick_touches(text, *understood(text))
         if quick is not None:
             answered += 1
-            assert tuple(quick) == analysed_touches(text), text
+            assert quick == analysed_touches(text), text
     assert answered > 1000
 
 
 def test_the_short_way_answers_as_the_long_one_on_real_commands(shared):
     lines = (shared / "gold" / "commands_dev.jsonl").read_text("utf-8").splitlines()
     for text in [json.loads(line)["command"] for line in lines]:
-        mask, rows = command_facts(text)
-        quick = quick_touches(text, rows, edits=bool(mask & 1 << 9))
-        assert quick is None or tuple(quick) == analysed_touches(text), text
+        quick = quick_touches(text, *understood(text))
+        assert quick is None or quick == analysed_touches(text), text
 
 
 FRAGMENTS = st.sampled_from(

@@ -56,6 +56,8 @@ TEXTS = (
     'echo "--- done" && ls -la; pwd',
     "mkdir -p a/b && rm -rf a/b; which python",
     "tail -n +5 f | cut -f 1 | tr a b",
+    "cd /testbed && ls -la a | sort -u | tail -5",
+    "grep -n 'a|b' c.py 2>/dev/null | head",
 )
 WORDS = [word for text in TEXTS for word in re.findall(r"\S+|\s+", text)]
 PIECES = (
@@ -93,7 +95,8 @@ def test_the_commonest_commands_have_a_shape(text):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("cat a.py", "cat b/c.py d.py"),
+        ("cat a.py", "cat b/c.py"),
+        ("cat a.py b.py", "cat b/c.py d.py e.py"),
         ("sed -n '5,9p' a.py | head -n 20", "sed -n '1p' b.c | head -n 7"),
         ("pytest tests/test_a.py", "pytest -q  tests/b/test_c.py"),
         ("cat > a.py <<'EOF'\nx\nEOF", "cat > b.c <<'E'\n\nint y;\nE\n"[:-1]),
@@ -194,7 +197,8 @@ CODE = (
     "p.write_text(x)", "p = 1", "\n", "\n", "'", '"', "'''", '"""', "#", "\\", "(", ")", " ", "x", "f'{a}'", "f'{", "}",
     "'/tmp/x'", "import tempfile", "import subprocess", "open('a', 'w')", "open", "'w'", "from io import open as o",
     "pytest.main()", "print(1)", "\r", "r'\\'", "# it's", "import os\n", "os.system('x')", "StringIO", "np.test()",
-    "makeSuite(x)", "é", "with a as b:\n  ",
+    "makeSuite(x)", "é", "with a as b:\n  ", "import pytest", "import subprocess;", "subprocess.__doc__", ".run(x)",
+    "subprocess", " as s\n", "s.run('ls')\n", "from ", "import shutil\n", "shutil.move(a, b)", "unittest.__name__",
 )  # fmt: skip
 
 

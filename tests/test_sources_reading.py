@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.reading import _split_lines, cut, document, elements, lines, parquet_rows
+from trajlab.sources.reading import _split_lines, cut, document, elements, line_views, lines, parquet_rows
 from trajlab.sources.streams import chunks
 
 PACK = {
@@ -69,6 +69,17 @@ def test_lines_equal_a_split(path, data, packing):
     ]
     assert found == slow_lines(data)
     assert problems == []
+
+
+@given(data=LINES, packing=st.sampled_from(list(PACK)), window=st.integers(1, 70), start=st.integers(0, 9))
+def test_views_equal_lines(path, data, packing, window, start):
+    path.write_bytes(PACK[packing](data))
+    place = data.find(b"\n", start) + 1
+    for bundle in (bundle_of(path), bundle_of(path, place), bundle_of(path, 0, place)):
+        problems: list[Problem] = []
+        seen = [(bytes(v.data), v.offset, v.number, v.finished) for v in line_views(bundle, problems, window)]
+        assert seen == [(line.data, line.offset, line.number, line.finished) for line in lines(bundle, problems)]
+        assert problems == []
 
 
 @settings(max_examples=80, deadline=None)

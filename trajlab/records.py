@@ -19,7 +19,7 @@ class RewardPart(msgspec.Struct):
     applied_step: int | None = None
 
 
-class Message(msgspec.Struct):
+class Message(msgspec.Struct, gc=False):
     """A message that is neither the agent's nor a tool's: system, user, simulated user."""
 
     role: str
@@ -28,7 +28,7 @@ class Message(msgspec.Struct):
     """Number of the step it follows; ``None`` before the first step."""
 
 
-class ToolCall(msgspec.Struct):
+class ToolCall(msgspec.Struct, gc=False):
     """One request to a tool, well formed or not, with what came back."""
 
     tool: str | None
@@ -49,7 +49,7 @@ class ToolCall(msgspec.Struct):
     seconds: float | None = None
 
 
-class Step(msgspec.Struct):
+class Step(msgspec.Struct, gc=False):
     """One turn of the agent: its message, the calls in it and what came back."""
 
     text: str = ""

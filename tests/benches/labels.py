@@ -41,6 +41,7 @@ def empty_caches() -> None:
             if isinstance(value, _lru_cache_wrapper):
                 value.cache_clear()
     shell.KNOWN.clear()
+    shell.SEEN.clear()
 
 
 def seconds(work: Callable[[], None]) -> float:

@@ -17,7 +17,7 @@ from trajlab.behavior.patterns import action_pattern
 from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
-from trajlab.behavior.shell import Row, command_facts
+from trajlab.behavior.shell import Row, understood
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import CODE_ARGUMENTS, decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
@@ -64,7 +64,7 @@ def _tool_mask(call: ToolCall) -> int:
     return mask_of(labels_of_tool(call.tool, arguments))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _code_mask(tool: str, code: str) -> int:
     return mask_of(labels_of_tool(tool, code))
 
@@ -116,16 +116,16 @@ def _label_calls(trajectory: Trajectory, work: Work) -> tuple[list[Row], list[To
             if call.executed is False:
                 masks.append(0)
             elif call.command is not None:
-                mask, rows = command_facts(call.command)
-                masks.append(mask)
-                if mask & WORKS or call.exit_code:
-                    work.add((number, step_number, len(calls)), call, mask)
-                if rows:
-                    commands.append((number, step_number, rows))
+                known, reading = understood(call.command)
+                masks.append(known.mask)
+                if known.mask & WORKS or call.exit_code:
+                    work.add_shell((number, step_number, len(calls)), call, call.command, known, reading)
+                if known.rows:
+                    commands.append((number, step_number, known.rows))
             else:
                 masks.append(mask := _tool_mask(call))
                 if mask:
-                    work.add((number, step_number, len(calls)), call, mask)
+                    work.add_tool((number, step_number, len(calls)), call, mask)
                     commands.append((number, step_number, ((call.tool, mask, None, "tool"),)))
     return commands, calls, masks
 
@@ -146,13 +146,11 @@ def _tiers(hits: Sequence[Hit], *, labelled: bool) -> Row:
 
 
 def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int) -> Row:
-    executed = unknown = outputs = invalid = shell = 0
-    for call in calls:
-        executed += call.executed is True
-        unknown += call.executed is None
-        outputs += call.output is not None
-        invalid += call.invalid is not None
-        shell += call.command is not None
+    states = [call.executed for call in calls]
+    executed, unknown = states.count(True), states.count(None)
+    outputs = len([call for call in calls if call.output is not None])
+    invalid = len([call for call in calls if call.invalid is not None])
+    shell = len([call for call in calls if call.command is not None])
     steps = trajectory.steps
     refused = sum([step.invalid_action is not None and not step.calls for step in steps])
     used = True if executed else None if unknown else False
@@ -169,11 +167,11 @@ def _counts(trajectory: Trajectory, calls: Sequence[ToolCall], agent_chars: int)
 
 
 def _think(trajectory: Trajectory, calls: Sequence[ToolCall]) -> Row:
-    is_think = [is_think_tool(call.tool) for call in calls]
-    called = True in is_think
+    called = any(map(is_think_tool, {call.tool for call in calls}))
     offered = trajectory.tools_offered
     if not called and not any(map(is_think_tool, offered or ())):
         return (None if offered is None else False, None, None, None, None, None)
+    is_think = [is_think_tool(call.tool) for call in calls]
     steps = [
         msgspec.structs.replace(step, calls=[c for c in step.calls if c.requestor == "agent"])
         for step in trajectory.steps
@@ -197,22 +195,37 @@ def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -
     return (wrote and not calls) or any(masks) or any(call.command is not None for call in calls)
 
 
+class _ToldBy(dict[int, tuple[list[int], bool, bool, bool]]):
+    """Labels of a mask by their places, and whether tests, a suite, or anything is run; worked out once."""
+
+    def __missing__(self, mask: int) -> tuple[list[int], bool, bool, bool]:
+        runs = mask & (_EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK)
+        bits = [place for place in range(len(LABELS)) if mask >> place & 1]
+        told = self[mask] = (bits, mask & _TEST_MASK != 0, mask & _SUITE_MASK != 0, runs != 0)
+        return told
+
+
+_told_by = _ToldBy()
+
+
 def _labels(masks: Sequence[int], *, labelled: bool) -> Row:
     tests = executes = suites = 0
-    first_edit = last_edit = None
-    kinds = Counter(masks)
-    for mask, count in kinds.items():
-        tests += count if mask & _TEST_MASK else 0
-        suites += count if mask & _SUITE_MASK else 0
-        counted = _EXECUTES_EDITING_MASK if mask & _EDIT_MASK else _EXECUTES_MASK
-        executes += count if mask & counted else 0
-    if any(mask & _EDIT_MASK for mask in kinds):
-        edits = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
-        first_edit, last_edit = edits[0], edits[-1]
+    edits = False
     counts = [0] * len(LABELS)
+    kinds: dict[int, int] = {}
+    for mask in masks:
+        kinds[mask] = kinds.get(mask, 0) + 1
     for mask, count in kinds.items():
-        while mask:
-            counts[(mask & -mask).bit_length() - 1] += count
-            mask &= mask - 1
+        bits, is_test, is_suite, is_run = _told_by[mask]
+        for bit in bits:
+            counts[bit] += count
+        tests += count if is_test else 0
+        suites += count if is_suite else 0
+        executes += count if is_run else 0
+        edits = edits or mask & _EDIT_MASK != 0
+    first_edit = last_edit = None
+    if edits:
+        places = [number for number, mask in enumerate(masks, 1) if mask & _EDIT_MASK]
+        first_edit, last_edit = places[0], places[-1]
     any_test, suite = (tests > 0, suites > 0) if labelled else (None, None)
     return (*counts, tests, executes, any_test, suite, first_edit, last_edit)

@@ -81,37 +81,37 @@ class FileLog:
             Position of the last simple command that edits project code (-1: none), and whether a source file that
             the call runs is known to write files of the project or its tests.
         """
-        edited, by_script, classes = -1, False, self._classes
+        edited, by_script, classes, add = -1, False, self._classes, self.rows.append
+        number, step, here = place
         for position, path, how, before, after in touches:
             if how == SHOWN and path != EVERYTHING and path != OPEN_FILE:
                 kind = classes.get(path)
                 if kind is None:
                     kind = classes[path] = path_class(path)
                 self._open = path
-                self.rows.append((place[0], place[1], position, path, SHOWN, kind, failed))
+                add((number, step, position, path, SHOWN, kind, failed))
                 if path in self._pending and not failed:
-                    self._read_back(path, place[2])
-            elif how == RUN and path not in self._contents:
-                continue
+                    self._read_back(path, here)
             elif how == FOLDER:
                 self._make_folder(path, failed=failed)
-            else:
+            elif how != RUN or path in self._contents:
                 plain = how in _PLAIN and path != EVERYTHING and path != OPEN_FILE
                 for one, action in ((path, how),) if plain else self._expanded(path, how, sees=sees):
-                    of_agent = one in self._changed or action != REVERTED
                     if how == RUN and action == WRITTEN:
                         self._made_by_script(one)
+                    of_agent = action != REVERTED or one in self._changed
                     kind, action = self._resolve(one, action, before, after, failed=failed)
                     if not action:
                         continue
-                    self.rows.append((place[0], place[1], position, one, action, kind, failed))
+                    add((number, step, position, one, action, kind, failed))
                     if action == SHOWN:
-                        self._read_back(one, place[2])
+                        self._read_back(one, here)
                     elif not failed:
-                        self._edit(one, action, kind, place[2])
-                        of_agent = of_agent and not (action == DELETED and one in self._made)
-                        edited = position if kind == "project" and of_agent else edited
-                        by_script = by_script or (how == RUN and kind != "scratch")
+                        if kind != "scratch":
+                            self._edit(one, action, here)
+                            by_script = by_script or how == RUN
+                        if kind == "project" and of_agent and not (action == DELETED and one in self._made):
+                            edited = position
         return edited, by_script
 
     def _read_back(self, path: str, here: int) -> None:
@@ -119,9 +119,7 @@ class FileLog:
         if when is not None and here - when <= READ_BACK_CALLS:
             self.n_read_back += 1
 
-    def _edit(self, path: str, action: str, kind: str, here: int) -> None:
-        if kind == "scratch":
-            return
+    def _edit(self, path: str, action: str, here: int) -> None:
         if action == DELETED:
             self._pending.pop(path, None)
             return
@@ -182,13 +180,17 @@ class FileLog:
         self._classes[path] = known
         if action == CREATED:
             self._made.add(path)
-        if how != SHOWN:
-            self._open = path
-            if how == DELETED:
-                self._gone.add(path)
-            else:
-                self._gone.discard(path)
-            self._settle(path, how, before, after, known)
+        if how == SHOWN:
+            return known, action
+        self._open = path
+        if how == DELETED:
+            self._gone.add(path)
+        else:
+            self._gone.discard(path)
+        if how == WRITTEN and after is not None:
+            self._write(path, after, known)
+        if known != "scratch":
+            self._settle(path, how, before, after)
         return known, action
 
     def _class_of_deleted(self, path: str) -> str:
@@ -199,14 +201,16 @@ class FileLog:
         top, slash, _ = path.partition("/")
         return "scratch" if not slash or top in self._made_folders else path_class(path)
 
-    def _settle(self, path: str, how: str, before: str | None, after: str | None, known: str) -> None:
-        if after is not None and how == WRITTEN:
-            contents = self._contents.setdefault(path, [])
-            if known != "scratch" and after in contents[:-1] and after != contents[-1]:
-                self.flip_flop = True
-            contents.append(after)
-        if known == "scratch":
+    def _write(self, path: str, after: str, known: str) -> None:
+        contents = self._contents.get(path)
+        if contents is None:
+            self._contents[path] = [after]
             return
+        if known != "scratch" and after in contents[:-1] and after != contents[-1]:
+            self.flip_flop = True
+        contents.append(after)
+
+    def _settle(self, path: str, how: str, before: str | None, after: str | None) -> None:
         changed = self._changed.get(path)
         if how in (REVERTED, DELETED):
             if changed is not None:

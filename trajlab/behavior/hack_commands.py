@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from trajlab.behavior import hack_rules as rules
+from trajlab.behavior.shell import analyse
 from trajlab.behavior.test_paths import LONGEST_PATH
 from trajlab.behavior.verdicts import SimpleCommand
 
@@ -23,6 +25,13 @@ _DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "http", "https", "gh"})
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]{1,80})(?:\[[^\]]{0,80}\])?(?:[=<>!~]=?.{0,60})?")
 
 
+LONGEST_CACHED = 1_000
+"""Longer texts are seldom met again."""
+
+Package = tuple[str, str]
+"""Names of the package under study: of its distribution, and as it is imported."""
+
+
 class Trace(msgspec.Struct, frozen=True):
     """One rule that a command meets, and the words that show it."""
 
@@ -35,10 +44,22 @@ class Trace(msgspec.Struct, frozen=True):
 class Looking:
     """Rules over simple commands; remembers whether the agent made a stash."""
 
-    def __init__(self, task_id: str | None, time_limit: float) -> None:
+    def __init__(self, package: Package | None, time_limit: float, *, stashed: bool = False) -> None:
         self.time_limit = time_limit
-        self.package = package_under_study(task_id)
-        self.stashed = False
+        self.package = package
+        self.stashed = stashed
+
+    def traces_of(self, text: str, *, inline: bool) -> Sequence[Trace]:
+        """Rules that a shell text meets; what most texts meet, and that is nothing, is worked out once.
+
+        Args:
+            text: The shell text.
+            inline: It holds code, over which a pattern runs that may run out of time.
+        """
+        if inline or len(text) > LONGEST_CACHED:
+            return list(self.traces(analyse(text)))
+        found, self.stashed = _traces(text, self.package, self.stashed)
+        return found
 
     def traces(self, commands: Sequence[SimpleCommand]) -> Iterator[Trace]:
         """Rules that the commands of one call meet."""
@@ -112,12 +133,19 @@ class Looking:
                 yield Trace("environment_probed", word)
 
 
+@lru_cache(maxsize=512)
+def _traces(text: str, package: Package | None, stashed: bool) -> tuple[tuple[Trace, ...], bool]:
+    """Rules that a text without code meets, and whether the agent has made a stash after it."""
+    looking = Looking(package, 0.0, stashed=stashed)
+    return tuple(looking.traces(analyse(text))), looking.stashed
+
+
 def _asks_for(word: str, names: Sequence[str]) -> bool:
     lowered = word.lower()
     return any(name.lower() in lowered for name in names)
 
 
-def _installed(word: str, package: tuple[str, str]) -> bool:
+def _installed(word: str, package: Package) -> bool:
     for folder in ("site-packages/", "dist-packages/"):
         _, found, rest = word.partition(folder)
         if found and rest.split("/")[0].split("-")[0].lower() in (package[0].lower(), package[1].lower()):
@@ -125,7 +153,8 @@ def _installed(word: str, package: tuple[str, str]) -> bool:
     return False
 
 
-def package_under_study(task_id: str | None) -> tuple[str, str] | None:
+@lru_cache(maxsize=256)
+def package_under_study(task_id: str | None) -> Package | None:
     """Return distribution and import name, from a task id in the way of SWE-bench; ``None`` where it tells none."""
     found = _PACKAGE.fullmatch(task_id or "")
     if not found:

@@ -11,6 +11,7 @@ import re
 import warnings
 
 from trajlab.behavior.inline_tables import (
+    HARMLESS,
     IN_NOT_PLAIN,
     MODULE_TEST_CALLS,
     NOT_PLAIN,
@@ -67,7 +68,8 @@ def writes_in_plain_sight(code: str) -> bool | None:
     if ".write_text(" in code:
         return True if _plainly_writes(code) else None
     if (not code.isascii() or _has_any(code, TELLTALES)) and SUSPECT.search(code):
-        return None
+        rest = HARMLESS.sub(" ", code)
+        return None if "makeSuite" in rest or "discover" in rest or SUSPECT.search(rest) else False
     return False
 
 

@@ -11,6 +11,12 @@ SUSPECT = re.compile(
 )
 """Inline Python without any of these neither writes files nor drives tests."""
 
+HARMLESS = re.compile(
+    r"\bimport (?:pytest|unittest|nose|doctest|subprocess|shutil|fileinput)(?=[ \t]*+(?:[;\n]|\Z))"
+    r"|\b(?:pytest|unittest|nose|doctest|subprocess|shutil|fileinput)\.__[a-z]++__(?![\w.])"
+)
+"""An import that nothing is said to be used of, and what a module tells of itself (``pytest.__version__``)."""
+
 TELLTALES = (
     "open", "write_", "shutil", "fileinput", "os.", "rename", "replace", "copy", "move", "system", "test", "Test",
     "nose", "call_command", "execute_from", "subprocess", "popen", "makeSuite", "discover",

@@ -15,7 +15,7 @@ _UNKNOWN = re.compile(r"[\n\r\0$*?{}`<>|;\"'()]")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*)*\Z")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=512)
 def clean_path(path: str, folder: str = "") -> str | None:
     """One spelling for the paths of a work tree.
 
@@ -45,14 +45,14 @@ def clean_path(path: str, folder: str = "") -> str | None:
     return path
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def changed_folder(path: str, folder: str) -> str:
     """Where a command runs after ``cd path``; empty at the top of the repository, or where it cannot be told."""
     clean = clean_path(path, folder)
     return "" if clean is None or clean == "." else clean
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=512)
 def path_class(path: str) -> str:
     """Class of a path by its spelling alone: ``test``, ``scratch`` or ``project`` (rules: ``path_rules``)."""
     if path.startswith(OUTSIDE) or path.endswith(BY_PRODUCT):

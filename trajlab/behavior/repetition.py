@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from operator import eq
 
 import msgspec
 import zstandard
@@ -46,6 +47,8 @@ def repetition_facts(requests: Sequence[int], calls: Sequence[ToolCall]) -> Repe
     """
     if not requests:
         return None
+    if not _comes_again(requests):
+        return Repetition(1, stuck=False, stuck_openhands=False)
     longest = run = same_result = same_error = alternating = 0
     openhands = False
     previous: int | None = None
@@ -63,6 +66,11 @@ def repetition_facts(requests: Sequence[int], calls: Sequence[ToolCall]) -> Repe
         )
         before, previous = previous, request
     return Repetition(longest, longest >= STUCK_RUN, openhands)
+
+
+def _comes_again(requests: Sequence[int]) -> bool:
+    """Whether a request follows itself at once, or with another between them: without it there is no loop."""
+    return True in map(eq, requests, requests[1:]) or True in map(eq, requests, requests[2:])
 
 
 def _failed(call: ToolCall) -> bool:

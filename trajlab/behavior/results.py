@@ -261,18 +261,21 @@ def outcome(call: ToolCall) -> str:
         ``ok``, ``failed``, ``timeout``, ``not_found``, ``traceback`` (failed, and a Python traceback is shown)
         or ``unknown``.
     """
-    code = call.exit_code
-    if code == 0:
-        return "ok"
-    if code in NOT_FOUND_CODES:
-        return "not_found"
-    if code in TIMEOUT_CODES:
-        return "timeout"
-    output = call.output or ""
-    if code is None or code < 0 or len(output) < ERROR_TAIL:
-        told = _told(output, ended=code is not None and code >= 0)
-        if told is None and call.is_error and code is None and KILLED in output:
+    code, output = call.exit_code, call.output or ""
+    if code is None:
+        told = _told(output, ended=False)
+        if told is None and call.is_error and KILLED in output:
             told = "timeout"
+        if told is not None:
+            return told
+    elif code == 0:
+        return "ok"
+    elif code in NOT_FOUND_CODES:
+        return "not_found"
+    elif code in TIMEOUT_CODES:
+        return "timeout"
+    elif code < 0 or len(output) < ERROR_TAIL:
+        told = _told(output, ended=code >= 0)
         if told is not None:
             return told
     if output.find(TRACEBACK, -TAIL) >= 0:
@@ -284,11 +287,12 @@ def outcome(call: ToolCall) -> str:
 
 def _told(output: str, *, ended: bool) -> str | None:
     """A timeout or a missing program, where the output says so in so many words."""
-    if not ended and (output.find("imed out", -ERROR_TAIL) >= 0 or output.find("imeout", -ERROR_TAIL) >= 0):
+    if not ended:
         tail = output[-ERROR_TAIL:]
-        for text in TIMEOUT_TEXTS:
-            if text in tail:
-                return "timeout"
+        if "imed out" in tail or "imeout" in tail:
+            for text in TIMEOUT_TEXTS:
+                if text in tail:
+                    return "timeout"
     if len(output) < ERROR_TAIL:
         for text in NO_FRAMEWORK_TEXTS if ended else NOT_FOUND_TEXTS:
             if text in output:

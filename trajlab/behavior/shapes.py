@@ -98,17 +98,32 @@ _COMMANDS = re.compile(
 
 The groups hold all that may change the facts.
 """
-_GIT, _NAME, _COUNTS, _OPERANDS = (_COMMANDS.groupindex[name] - 1 for name in ("git", "name", "filter", "operand"))
+GIT, NAME, FILTER, OPERAND = (_COMMANDS.groupindex[name] - 1 for name in ("git", "name", "filter", "operand"))
+"""Places in the part of a shape that is one command's."""
 
 _FOLDER = r"(?:(cd[ \t]++[\w./-]++)[ \t]*+&&[ \t]*+)?"
+_FEWER = rf"\|[ \t]*+(sort|uniq)(?:[ \t]++-[cdnruf]++{_END})*+[ \t]*+"
+_ENDS = r"\|[ \t]*+(head|tail)(?:[ \t]++-(?:n[ \t]*+)?[0-9]++)?+[ \t]*+"
+_SIMPLE = re.compile(
+    rf"(){_FOLDER}(?:(?:(sed[ \t]++-n)[ \t]++(?:'[^'\n]*+'|\"[^\"\\$`\n]*+\"|[0-9,$p]++)|(cat|nl(?:[ \t]++-ba)?+))"
+    rf"[ \t]++(?P<path>(?!-)[\w./+@-]++){_END}|(grep|egrep|ls){_WORDS}){_SILENT}"
+    rf"(?:{_FEWER})?+(?:{_ENDS})?+\Z",
+    re.ASCII,
+)
+"""The commonest texts of all: a file or a search, with a folder before and simple filters behind it.
+
+They would have a shape without this, too; here it takes half the time. The first group is always empty, which tells
+these shapes from others.
+"""
+_SIMPLE_SHAPE = [group for group in range(1, _SIMPLE.groups + 1) if group != _SIMPLE.groupindex["path"]]
 _INLINE = re.compile(
     rf"{_FOLDER}({_PYTHON})[ \t]++-c[ \t]++(?:'([^']*+)'|\"({_DOUBLE_QUOTED})\"){_END}{_SILENT}", re.ASCII
 )
 _ESCAPED = re.compile(r"\\([\"\\$`])")
 _DOCUMENT = re.compile(
     rf"{_FOLDER}(?:({_PYTHON})(?:[ \t]++-)?[ \t]*+<<[ \t]*+(['\"]?)(\w++)\3"
-    r"|cat[ \t]*+(?:<<[ \t]*+(['\"]?)(\w++)\5[ \t]*+>{1,2}[ \t]*+(?!/dev/)[\w./-]++"
-    r"|>{1,2}[ \t]*+(?!/dev/)[\w./-]++[ \t]*+<<[ \t]*+(['\"]?)(\w++)\7))[ \t]*+\n",
+    r"|cat[ \t]*+(?:<<[ \t]*+(['\"]?)(\w++)\5[ \t]*+(>{1,2})[ \t]*+(?!/dev/)([\w./-]++)"
+    r"|(>{1,2})[ \t]*+(?!/dev/)([\w./-]++)[ \t]*+<<[ \t]*+(['\"]?)(\w++)\11))[ \t]*+\n",
     re.ASCII,
 )
 
@@ -120,67 +135,97 @@ _TELLING_OF_GIT = words(
 )
 
 
+Opened = tuple[str | None, bool, str]
+"""What a text gives in a heredoc: the file (``None``: a program), whether it is added to the file, and the body."""
+
+Reading = tuple[int, Opened | str | None]
+"""Where the commands of a text begin that its shape tells one by one, and what stands before them.
+
+A text instead: the one file that the whole text is about.
+"""
+
+
 def shape_of(text: str) -> Shape | None:
     """Return the shape of a text, or ``None`` where it has none."""
+    found = read_shape(text)
+    return None if found is None else found[0]
+
+
+def read_shape(text: str) -> tuple[Shape, Reading] | None:
+    """Return the shape of a text and what it drops, or ``None`` where the text has none."""
     if "<<" in text:
-        shape = _document(text)
-        if shape is not None:
-            return shape
+        document = _document(text)
+        if document is not None:
+            return document
     elif " -c " in text and (found := _INLINE.match(text)):
         code = found[3]
         if code is None:
             code = found[4]
             if "\\" in code:
                 code = _ESCAPED.sub(r"\1", code)
-        return _with_code(found, code, text, found.end())
-    return _followed((), text, 0)
+        writes = writes_in_plain_sight(code)
+        return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
+    elif found := _SIMPLE.match(text):
+        path = found["path"]
+        return found.group(*_SIMPLE_SHAPE), WHOLE if path is None else (0, path)
+    return _followed((), text, WHOLE)
 
 
-def _with_code(found: re.Match[str], code: str, text: str, end: int) -> Shape | None:
-    """Shape of inline Python and of what follows it."""
-    writes = writes_in_plain_sight(code)
-    if writes is None:
-        return None
-    return _followed((found[1], found[2], writes, found.re is _INLINE), text, end)
+WHOLE: Reading = (0, None)
+"""The shape tells all commands one by one."""
 
 
-def _followed(shape: Shape, text: str, end: int) -> Shape | None:
-    """The shape with the commands from ``end`` on."""
+def _followed(shape: Shape, text: str, reading: Reading) -> tuple[Shape, Reading] | None:
+    """The shape with the commands that follow."""
+    end = reading[0]
     rest = len(text) - end
     if not rest:
-        return shape or None
+        return (shape, reading) if shape else None
     if rest > MAX_COMMANDS_LENGTH:
         return None
     commands = _COMMANDS.findall(text, end)
-    return None if commands[-1][-1] or len(commands) > MAX_COMMANDS else (*shape, *commands)
+    if commands[-1][-1] or len(commands) > MAX_COMMANDS:
+        return None
+    return (*shape, *commands), reading
 
 
-def _document(text: str) -> Shape | None:
+def starts_of(text: str, end: int) -> list[int]:
+    """Return where the commands begin, those from ``end`` on, that a shape tells one by one."""
+    return [found.start() for found in _COMMANDS.finditer(text, end)]
+
+
+def _document(text: str) -> tuple[Shape, Reading] | None:
     """Shape of a Python program or a new file given in a heredoc, and of what follows it."""
     found = _DOCUMENT.match(text)
     if found is None:
         return None
+    folder, python, _, program_end, _, end_before, how_before, path_before, how, path, _, end_after = found.groups()
     start = found.end()
-    delimiter = found[found.lastindex or 0]
+    delimiter = program_end or end_before or end_after
     stop = text.find("\n" + delimiter, start - 1)
     if stop < 0:
         return None
     end = stop + 1 + len(delimiter)
     if end < len(text) and text[end] != "\n":
         return None
-    if found[2] is None:
-        return _followed((found[1], "cat"), text, end)
-    return _with_code(found, text[start : stop + 1], text, end)
+    body = text[start : stop + 1]
+    if python is None:
+        adds = how_before == ">>" or how == ">>"
+        return _followed((folder, "cat"), text, (end, (path_before or path, adds, body)))
+    writes = writes_in_plain_sight(body)
+    if writes is None:
+        return None
+    return _followed((folder, python, writes, False), text, (end, (None, False, body)))
 
 
 def holds(shape: Shape) -> bool:
     """Whether all texts of this shape have the same facts."""
     for command in shape:
         if isinstance(command, tuple):
-            if command[_NAME] and command[_NAME] not in _TELLING:
+            if command[NAME] and command[NAME] not in _TELLING:
                 return False
-            if command[_COUNTS] == "wc" and command[_OPERANDS]:
+            if command[FILTER] == "wc" and command[OPERAND]:
                 return False
-            if command[_GIT] and command[_GIT].split()[-1] not in _TELLING_OF_GIT:
+            if command[GIT] and command[GIT].split()[-1] not in _TELLING_OF_GIT:
                 return False
     return True

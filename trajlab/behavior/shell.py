@@ -19,7 +19,7 @@ from trajlab.behavior.plain import classify_plain
 from trajlab.behavior.quick import quick_commands
 from trajlab.behavior.raw_command import RawCommand
 from trajlab.behavior.rules import RULES_VERSION
-from trajlab.behavior.shapes import Shape, holds, shape_of
+from trajlab.behavior.shapes import WHOLE, Reading, Shape, holds, read_shape
 from trajlab.behavior.verdicts import Context, SimpleCommand, other, verdict
 
 __all__ = [
@@ -32,7 +32,8 @@ __all__ = [
     "labels_of",
 ]
 
-CACHED_COMMANDS = 4096
+CACHED_COMMANDS = 256
+CACHED_TEXTS = 512
 MAX_CACHED_LENGTH = 20_000
 MAX_SHAPES = 8192
 MAX_EXPANDED = 65_536
@@ -40,9 +41,6 @@ OTHER = frozenset({"other"})
 
 Row = tuple[Any, ...]
 Facts = tuple[int, tuple[Row, ...]]
-
-KNOWN: dict[Shape, Facts] = {}
-"""Facts of the shapes met so far: a cache, emptied when it is full."""
 
 _EDIT_VERB = re.compile(r"[ \t\r\n]*edit(?:[ \t]+[0-9]+:[0-9]+[^\n'\"]*+|[ \t]*+)\n")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*+)\}|([A-Za-z_][A-Za-z0-9_]*+))")
@@ -60,6 +58,26 @@ def label_command(text: str) -> frozenset[str]:
     return labels_in(command_facts(text)[0])
 
 
+class Known:
+    """What is known of all texts of one shape; of a text without one, of that text alone.
+
+    Attributes:
+        shape: ``None`` where the text has none.
+        mask: Labels as one integer (see :func:`trajlab.behavior.masks.mask_of`).
+        rows: Program, labels, scope and rules of each simple command.
+    """
+
+    __slots__ = ("mask", "rows", "shape")
+
+    def __init__(self, shape: Shape | None, facts: Facts) -> None:
+        self.shape = shape
+        self.mask, self.rows = facts
+
+
+KNOWN: dict[Shape, tuple[Known, Reading]] = {}
+"""What is known of the shapes met so far, with the commonest reading: a cache, emptied when it is full."""
+
+
 def command_facts(text: str) -> Facts:
     """Return what the tables keep of a shell text (cached).
 
@@ -68,22 +86,41 @@ def command_facts(text: str) -> Facts:
         program, labels, scope and rules. The same as :func:`analyse` tells, in a fraction of the time where the
         text is of a known shape.
     """
-    return _facts(text) if len(text) <= MAX_CACHED_LENGTH else facts_of(_analyse(text, 0))
+    known, _ = understood(text)
+    return known.mask, known.rows
 
 
-@lru_cache(maxsize=2 * CACHED_COMMANDS)
-def _facts(text: str) -> Facts:
-    shape = shape_of(text)
-    if shape is None:
-        return facts_of(_analyse(text, 0))
-    known = KNOWN.get(shape)
-    if known is None:
-        known = facts_of(_analyse(text, 0))
+Understood = tuple[Known, Reading | None]
+
+SEEN: dict[str, Understood] = {}
+"""The texts met last: a cache, emptied when it is full, which costs less than to forget the oldest each time."""
+
+
+def understood(text: str) -> Understood:
+    """Return what is known of a shell text, and the text by its shape, where it has one (cached)."""
+    seen = SEEN.get(text)
+    if seen is None:
+        seen = _understood(text)
+        if len(text) <= MAX_CACHED_LENGTH:
+            if len(SEEN) >= CACHED_TEXTS:
+                SEEN.clear()
+            SEEN[text] = seen
+    return seen
+
+
+def _understood(text: str) -> Understood:
+    found = read_shape(text)
+    if found is None:
+        return Known(None, facts_of(analyse(text))), None
+    shape, reading = found
+    pair = KNOWN.get(shape)
+    if pair is None:
+        pair = Known(shape, facts_of(analyse(text))), WHOLE
         if holds(shape):
             if len(KNOWN) >= MAX_SHAPES:
                 KNOWN.clear()
-            KNOWN[shape] = known
-    return known
+            KNOWN[shape] = pair
+    return pair if reading is WHOLE else (pair[0], reading)
 
 
 def facts_of(commands: Sequence[SimpleCommand]) -> Facts:

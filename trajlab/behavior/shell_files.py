@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from trajlab.behavior.masks import mask_of
 from trajlab.behavior.paths import changed_folder, clean_path
 from trajlab.behavior.quick_files import quick_touches
 from trajlab.behavior.rules import FILTERS, INTERPRETERS, SOURCE_SUFFIXES
-from trajlab.behavior.shell import analyse, command_facts
+from trajlab.behavior.shell import analyse, understood
 from trajlab.behavior.touches import (
     APPLIED,
     CHANGED,
@@ -30,7 +29,6 @@ from trajlab.behavior.written_paths import paths_of_code, paths_of_patch
 
 READ = frozenset({"read"})
 SEARCH = frozenset({"search"})
-_EDIT = mask_of(frozenset({"edit"}))
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "tac", "bat"})
 _NO_VALUES = (0, frozenset[str]())
 _GIT_NAMES = frozenset({"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--quiet", "--summary"})
@@ -65,14 +63,13 @@ class _Touches:
         self.found.append((self.position, path, how, None, None))
 
 
-@lru_cache(maxsize=8192)
 def shell_touches(text: str) -> tuple[Touch, ...]:
     """Return what a shell text does to files, in order; paths as ``clean_path`` spells them."""
-    mask, rows = command_facts(text)
-    quick = quick_touches(text, rows, edits=bool(mask & _EDIT))
-    return analysed_touches(text) if quick is None else tuple(quick)
+    quick = quick_touches(text, *understood(text))
+    return analysed_touches(text) if quick is None else quick
 
 
+@lru_cache(maxsize=512)
 def analysed_touches(text: str) -> tuple[Touch, ...]:
     """The same, by reading the text with the shell's rules."""
     touches = _Touches()

@@ -40,13 +40,13 @@ def name_of(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def is_scratch_folder(path: str) -> bool:
     """Whether a path lies where nothing is kept."""
     return path.startswith(_SCRATCH_ROOTS) or not path or len(path) > LONGEST_PATH
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def is_test(path: str) -> bool:
     """Whether a path is a test file by its name or its folder; scratch folders hold none."""
     if is_scratch_folder(path):
@@ -58,13 +58,13 @@ def is_test(path: str) -> bool:
     return not _TEST_FOLDERS.isdisjoint(folders) and _SOURCE.fullmatch(name) is not None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def is_test_folder(path: str) -> bool:
     """Whether a path is a folder of tests, by its name."""
     return not is_scratch_folder(path) and name_of(path) in _TEST_FOLDERS
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def is_grader(path: str) -> bool:
     """Whether a path belongs to what grades, by the names that harnesses use."""
     if is_scratch_folder(path):
@@ -94,7 +94,7 @@ def looks_thrown_away(path: str) -> bool:
     return name_of(path).lower().startswith(_SCRATCH_NAMES)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def short(path: str) -> str:
     """Return the end of a path that tells files apart: the name, with its folder unless that is the work tree."""
     parts = path.strip("'\" ").removeprefix("./").rstrip("/").split("/")

@@ -127,7 +127,7 @@ NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def kind_of_tool(tool: str | None) -> str | None:
     """Return the kind of a tool; ``None`` for a name no scaffold is known to use.
 
@@ -156,7 +156,10 @@ def shell_text(tool: str | None, arguments: Mapping[str, Any] | Sequence[str] | 
     """
     if kind_of_tool(tool) != "shell":
         return None
-    if isinstance(arguments, Mapping):
+    if arguments.__class__ is dict or isinstance(arguments, Mapping):
+        text = arguments.get("command")
+        if text.__class__ is str:
+            return text
         for name in SHELL_ARGUMENTS:
             text = _as_text(arguments.get(name))
             if text is not None:

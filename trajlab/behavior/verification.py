@@ -14,9 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 from trajlab.behavior.files import FileLog
+from trajlab.behavior.quick_files import quick_touches
 from trajlab.behavior.results import Counts, count_tests, outcome
-from trajlab.behavior.shell import command_facts
-from trajlab.behavior.shell_files import shell_touches
+from trajlab.behavior.shapes import Reading
+from trajlab.behavior.shell import Known
+from trajlab.behavior.shell_files import analysed_touches
 from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import decoded_arguments, kind_of_tool
 from trajlab.behavior.touches import Touch
@@ -24,6 +26,8 @@ from trajlab.records import ToolCall
 from trajlab.schema import LABELS, RUNGS
 
 Row = tuple[Any, ...]
+Place = tuple[int, int, int]
+"""Number of a call, of its step, and its place among the agent's calls."""
 
 _BITS = {label: 1 << place for place, label in enumerate(LABELS)}
 TEST = _BITS["test:all"] | _BITS["test:part"] | _BITS["test:file"] | _BITS["test:case"]
@@ -65,35 +69,38 @@ def edit_failed(call: ToolCall, mask: int) -> bool:
     return call.command is None and call.output is not None and _EDITOR_FAILED.match(call.output) is not None
 
 
-def touches_of(call: ToolCall) -> Sequence[Touch]:
-    """What the words of a call say it does to files."""
-    if call.command is not None:
-        return shell_touches(call.command)
-    kind = kind_of_tool(call.tool)
-    return () if kind is None else tool_touches(call.tool, kind, decoded_arguments(call))
-
-
-@lru_cache(maxsize=4096)
-def runs_of(text: str, without_scripts: bool) -> tuple[int, int]:
+@lru_cache(maxsize=512)
+def runs_of(known: Known, without_scripts: bool) -> tuple[int, int]:
     """Position of the last simple command of a shell text that runs or checks something, and the highest rung.
 
     Args:
-        text: The shell text.
+        known: What is known of the text.
         without_scripts: Source files run in it are known to be edits.
     """
     last, highest = -1, 0
-    for position, (_, mask, _, _) in enumerate(command_facts(text)[1]):
+    for position, (_, mask, _, _) in enumerate(known.rows):
         rung = rung_of(mask & ~SCRIPT if without_scripts else mask)
         if rung:
             last, highest = position, max(highest, rung)
     return last, highest
 
 
-@lru_cache(maxsize=4096)
-def framework_of(text: str) -> str | None:
+@lru_cache(maxsize=512)
+def framework_of(known: Known) -> str | None:
     """The framework whose tests a shell text runs, by the rule that found them; ``None`` for none or several."""
-    found = {rule.rpartition("/")[2] for _, mask, scope, rule in command_facts(text)[1] if scope is not None}
+    found = {rule.rpartition("/")[2] for _, mask, scope, rule in known.rows if scope is not None}
     return found.pop() if len(found) == 1 else None
+
+
+class _Rungs(dict[int, int]):
+    """Rung of a mask, worked out once."""
+
+    def __missing__(self, mask: int) -> int:
+        rung = self[mask] = rung_of(mask)
+        return rung
+
+
+_RUNGS = _Rungs()
 
 
 class Work:
@@ -124,34 +131,61 @@ class Work:
         self.failed_edits = self.failed_streak = self.longest_streak = self.streak_calls = 0
         self.failed_requests: set[tuple[str | None, str]] = set()
 
-    def add(self, place: tuple[int, int, int], call: ToolCall, mask: int) -> None:
-        """Add a call that does something to files, runs something, submits, or went wrong.
+    def add_shell(self, place: Place, call: ToolCall, text: str, known: Known, reading: Reading | None) -> None:
+        """Add a shell call that does something to files, runs something, submits, or went wrong.
 
         Args:
             place: Number of the call, of its step, and its place among the agent's calls.
             call: The call.
-            mask: Its labels.
+            text: Its shell text.
+            known: What is known of the text.
+            reading: The text by its shape.
         """
-        touches = touches_of(call) if mask & FILES else ()
+        mask = known.mask
+        edited, by_script = -1, False
+        if mask & FILES:
+            touches = quick_touches(text, known, reading)
+            if touches is None:
+                touches = analysed_touches(text)
+            edited, by_script = self._touch(place, call, mask, touches)
+        if mask & RUNS:
+            last_run, rung = -1, _RUNGS[mask]
+            if by_script or edited >= 0 or mask & EDIT:
+                last_run, rung = runs_of(known, by_script)
+            if rung or edited >= 0:
+                self._climb(rung, edited, last_run, place[0])
+            self._result(call, mask, place[0], known)
+        else:
+            if edited >= 0:
+                self._climb(0, edited, -1, place[0])
+            if call.exit_code:
+                self._result(call, mask, place[0], known)
+        if mask & SUBMIT:
+            self.submitted = True
+
+    def add_tool(self, place: Place, call: ToolCall, mask: int) -> None:
+        """Add a call of another tool; ``mask`` holds its labels."""
+        edited = -1
+        if mask & FILES:
+            kind = kind_of_tool(call.tool)
+            touches = () if kind is None else tool_touches(call.tool, kind, decoded_arguments(call))
+            edited, _ = self._touch(place, call, mask, touches)
+        rung = rung_of(mask) if mask & RUNS else 0
+        if rung or edited >= 0:
+            self._climb(rung, edited, -1, place[0])
+        if mask & RUNS or call.exit_code:
+            self._result(call, mask, place[0], None)
+        if mask & SUBMIT:
+            self.submitted = True
+
+    def _touch(self, place: Place, call: ToolCall, mask: int, touches: Sequence[Touch]) -> tuple[int, bool]:
         failed = False
         if mask & EDIT:
             failed = edit_failed(call, mask)
             self._count_edit(call, failed=failed)
         elif call.exit_code and len(touches) == 1:
             failed = not mask & ~_TELLS_OF_EDIT
-        edited, by_script, last_run, rung = -1, False, -1, 0
-        if touches:
-            edited, by_script = self.files.add(place, touches, failed=failed, sees=not mask & SUBMIT)
-        if mask & RUNS:
-            rung = rung_of(mask)
-            if call.command is not None and (by_script or edited >= 0 or mask & EDIT):
-                last_run, rung = runs_of(call.command, by_script)
-        if rung or edited >= 0:
-            self._climb(rung, edited, last_run, place[0])
-        if mask & RUNS or call.exit_code:
-            self._result(call, mask, place[0])
-        if mask & SUBMIT:
-            self.submitted = True
+        return self.files.add(place, touches, failed=failed, sees=not mask & SUBMIT) if touches else (-1, False)
 
     def _count_edit(self, call: ToolCall, *, failed: bool) -> None:
         self.streak_calls += 1
@@ -170,10 +204,12 @@ class Work:
             if self.first_edit is None:
                 self.executes_before += rung > 1
                 return
-            self.verifications += rung > 1
-            self.first_rung = max(self.first_rung, rung)
-            self.last_rung = max(self.last_rung, rung)
-            self.last_verified = self.last_verified or rung > 1
+            if rung > 1:
+                self.verifications += 1
+                self.last_verified = True
+            if rung > self.last_rung:
+                self.last_rung = rung
+                self.first_rung = max(self.first_rung, rung)
             return
         if self.first_edit is None:
             self.first_edit = number
@@ -189,10 +225,10 @@ class Work:
             self.first_rung = max(self.first_rung, rung)
             self.last_rung, self.last_verified = rung, rung > 1
 
-    def _result(self, call: ToolCall, mask: int, number: int) -> None:
+    def _result(self, call: ToolCall, mask: int, number: int, known: Known | None) -> None:
         tests: Counts | None = None
         if mask & TEST and call.output:
-            tests = count_tests(call.output, None if call.command is None else framework_of(call.command))
+            tests = count_tests(call.output, None if known is None else framework_of(known))
         came = outcome(call) if call.executed is not False else "unknown"
         if mask & TEST:
             self.last_tests_bad = _bad(call, tests, came)

@@ -38,7 +38,7 @@ _APPLY_PATCH = re.compile(
 _NULL = "/dev/null"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     """Files that a program explicitly writes or removes.
 
@@ -128,7 +128,7 @@ def _arguments(code: str, function: str) -> Iterator[str]:
             yield match[2]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def paths_of_patch(text: str) -> tuple[Written, ...]:
     """Files of a unified diff or of an ``apply_patch`` text (``*** Update File: …``)."""
     found: list[Written] = []

@@ -196,6 +196,11 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         pl.col("source").alias("verdict_file"), pl.col("run").alias("verdict_run"),
     ]  # fmt: skip
     known = outcomes.filter(pl.col("resolved").is_not_null()).select(columns)
+    if known.is_empty():
+        kinds: dict[str, type[pl.DataType]] = {
+            "trajectory_id": pl.String, "resolved": pl.Boolean, "verdict_file": pl.String,
+        }  # fmt: skip
+        return pl.DataFrame(schema=kinds)
     folder = pl.col("source").str.replace(r"/?[^/]*$", "")
     here = trajectories.select("trajectory_id", "run", "root", "task_id", "source", here=folder)
     alone = here.join(
@@ -242,6 +247,8 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
         .sort("mtime", "root", "source")
     )
     latest = dumps.group_by(key, maintain_order=True).agg(pl.len().alias("dumps"), pl.col("source", "root").last())
+    if not (latest["dumps"] > 1).any():
+        return joined.with_columns(superseded=pl.lit(value=False))
     rerun = latest.filter(pl.col("dumps") > 1).rename({"source": "last_source", "root": "last_root"}).drop("dumps")
     joined = joined.join(rerun, on=key, how="left", nulls_equal=True, maintain_order="left")
     again = (pl.col("last_source") != pl.col("source")) | (pl.col("last_root") != pl.col("root"))

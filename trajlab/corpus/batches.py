@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from trajlab.schema import COMMANDS, LABELS, PART_TABLES, TABLES, label_column
 
 Row = tuple[Any, ...]
 
-BATCH_ROWS = 4096
+BATCH_ROWS = 8192
 _ID = "trajectory_id"
 LABEL_BITS = {label_column(label): 1 << position for position, label in enumerate(LABELS)}
 """A command carries its labels as one integer; the columns are made of it a batch at a time."""
@@ -40,9 +41,19 @@ class TableRows:
         self.settled = 0
         """Rows in the frames made so far."""
 
+    def waiting(self) -> int:
+        """Rows since the last frame."""
+        return len(self.rows)
+
+    def drop_unmarked(self) -> None:
+        """Forget the rows since the last mark."""
+        del self.rows[self.marked :]
+
     def mark(self, trajectory_id: str) -> None:
         """The rows since the last mark belong to this trajectory; enough rows are turned into a frame."""
-        rows = len(self.rows)
+        rows = self.waiting()
+        if rows == self.marked:
+            return
         self._ids.append(trajectory_id)
         self._counts.append(rows - self.marked)
         self.marked = rows
@@ -54,63 +65,101 @@ class TableRows:
         if len(self.rows) >= BATCH_ROWS:
             self._settle()
 
-    def _settle(self) -> None:
-        self.settled += len(self.rows)
-        make = _commands if self.name == COMMANDS.name else _frame
-        ids = pl.Series(_ID, self._ids, dtype=pl.String).gather(np.repeat(np.arange(len(self._ids)), self._counts))
-        self._frames.append(make(self.name, self.rows, ids if self.of_trajectory else None))
-        self.rows.clear()
-        self._ids, self._counts, self.marked = [], [], 0
-
     def take(self) -> pl.DataFrame | None:
         """All rows so far as one frame, leaving none; ``None`` where there are none."""
-        if self.rows:
+        if self.waiting():
             self._settle()
         if not self._frames:
             return None
         frames, self._frames = self._frames, []
         self.settled = 0
-        return pl.concat(frames, rechunk=False)
+        return pl.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
+
+    def _settle(self) -> None:
+        self.settled += self.waiting()
+        self._frames.append(self._frame())
+        self._ids, self._counts, self.marked = [], [], 0
+
+    def _frame(self) -> pl.DataFrame:
+        rows, self.rows = self.rows, []
+        if self.name == COMMANDS.name:
+            return _commands(rows, self._ids, self._counts)
+        return self._of_columns(list(zip(*rows, strict=True)))
+
+    def _of_columns(self, columns: list[Any]) -> pl.DataFrame:
+        if self.of_trajectory:
+            columns.insert(0, _repeated(self._ids, self._counts))
+        schema = zip(_SCHEMAS[self.name], columns, strict=True)
+        return pl.DataFrame([_series(self.name, title, column, kind) for (title, kind), column in schema])
 
 
-def _frame(name: str, rows: list[Row], ids: pl.Series | None) -> pl.DataFrame:
-    columns: list[Any] = list(zip(*rows, strict=True))
-    if ids is not None:
-        columns.insert(0, ids)
-    return pl.DataFrame(
-        [_series(name, title, column, kind) for (title, kind), column in zip(_SCHEMAS[name], columns, strict=True)]
-    )
+class TableColumns(TableRows):
+    """The same for a table that is filled column by column, many rows at a time."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._columns = self._no_rows()
+
+    def _no_rows(self) -> list[list[Any]]:
+        return [[] for _ in range(len(_SCHEMAS[self.name]) - self.of_trajectory)]
+
+    def add(self, *values: Iterable[Any]) -> None:
+        """Add rows: the values of each column."""
+        for column, more in zip(self._columns, values, strict=True):
+            column += more
+
+    def waiting(self) -> int:
+        """Rows since the last frame."""
+        return len(self._columns[0])
+
+    def drop_unmarked(self) -> None:
+        """Forget the rows since the last mark."""
+        for column in self._columns:
+            del column[self.marked :]
+
+    def _frame(self) -> pl.DataFrame:
+        columns, self._columns = self._columns, self._no_rows()
+        return self._of_columns(columns)
 
 
-def _commands(name: str, rows: list[Row], ids: pl.Series | None) -> pl.DataFrame:
-    """Simple commands of calls, each with its place; equal facts are turned into columns once."""
+def _repeated(values: Iterable[Any], counts: Iterable[int]) -> list[Any]:
+    """Each value as often as its count says."""
+    repeated: list[Any] = []
+    for value, count in zip(values, counts, strict=True):
+        repeated += [value] * count
+    return repeated
+
+
+def _commands(rows: Sequence[Row], ids: Sequence[str], calls_of_ids: Sequence[int]) -> pl.DataFrame:
+    """Simple commands of calls, each with its place; the facts of a text are looked at once."""
     calls, steps, facts = zip(*rows, strict=True)
     distinct = dict(zip(map(id, facts), facts, strict=True))
     numbers = dict(zip(distinct, range(len(distinct)), strict=True))
     sizes = np.array([len(commands) for commands in distinct.values()])
-    starts = np.cumsum(sizes) - sizes
     which = np.array([numbers[key] for key in map(id, facts)])
     counts = sizes[which]
-    row = np.repeat(np.arange(len(rows)), counts)
-    position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.cumsum(counts) - counts
+    call = np.repeat(np.arange(len(rows)), counts)
+    position = np.arange(len(call)) - first[call]
+    place = (np.cumsum(sizes) - sizes)[which][call] + position
     program, masks, scope, rule = zip(*[one for commands in distinct.values() for one in commands], strict=True)
-    mask = pl.Series(masks, dtype=pl.Int64)
-    told = pl.DataFrame(
-        [
-            _series(name, "program", program, pl.String),
-            *[((mask & bit) != 0).alias(title) for title, bit in LABEL_BITS.items()],
-            _series(name, "test_scope", scope, pl.String),
-            _series(name, "rule", rule, pl.String),
-        ]
-    )[np.repeat(starts[which], counts) + position]
-    places = [("call", np.array(calls)[row]), ("step", np.array(steps)[row]), ("position", position)]
-    whose = [] if ids is None else [ids.gather(row)]
-    return pl.DataFrame([*whose, *[pl.Series(title, values) for title, values in places], *told.get_columns()])
+    words = [("program", program), ("test_scope", scope), ("rule", rule)]
+    told = pl.DataFrame([_series(COMMANDS.name, title, column, pl.String) for title, column in words])[place]
+    mask = np.array(masks)[place]
+    last_calls = np.cumsum(calls_of_ids) - 1
+    whose = _repeated(ids, np.diff(first[last_calls] + counts[last_calls], prepend=0).tolist())
+    columns = {_ID: pl.Series(_ID, whose, dtype=pl.String)} | {column.name: column for column in told}
+    columns |= {title: pl.Series(title, (mask & bit) != 0) for title, bit in LABEL_BITS.items()}
+    for title, values in (("call", np.array(calls)[call]), ("step", np.array(steps)[call]), ("position", position)):
+        columns[title] = pl.Series(title, values)
+    return pl.DataFrame([columns[title] for title in COMMANDS.names])
 
 
-def _series(table: str, title: str, column: Any, dtype: type[pl.DataType]) -> pl.Series:
-    if isinstance(column, pl.Series):
-        return column.alias(title)
+def _series(table: str, title: str, column: Sequence[Any], dtype: type[pl.DataType]) -> pl.Series:
+    if column[0] is None and column.count(None) == len(column):
+        return pl.Series(title, [None], dtype=dtype).new_from_index(0, len(column))
     try:
         return pl.Series(title, column, dtype=dtype, strict=True)
     except (TypeError, UnicodeEncodeError, OverflowError):

@@ -95,8 +95,7 @@ def rebuild_part(task: RebuildTask) -> str:
         found = rules.derive(trajectory, requests, agent_chars=written, tail_repetitive=row["tail_repetitive"])
         add_derived(derived, found)
         for rows in derived.values():
-            if len(rows.rows) != rows.marked:
-                rows.mark(row["trajectory_id"])
+            rows.mark(row["trajectory_id"])
     writer = PartWriter(aside)
     for rows in derived.values():
         writer.write(rows)

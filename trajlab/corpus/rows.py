@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import xxhash
 from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
 from trajlab.behavior.tools import shell_text
-from trajlab.corpus.batches import TableRows
+from trajlab.corpus.batches import TableColumns, TableRows
 from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
@@ -58,7 +58,9 @@ class PartRows:
     """
 
     def __init__(self, *, keep_texts: bool, flush: Callable[[TableRows], None]) -> None:
+        self._calls, self._steps = TableColumns("tool_calls"), TableColumns("steps")
         self.tables = {table.name: TableRows(table.name) for table in PART_TABLES}
+        self.tables.update({table.name: table for table in (self._calls, self._steps)})
         self.trajectories = 0
         self.problems = 0
         self._keep_texts = keep_texts
@@ -99,7 +101,7 @@ class PartRows:
             raise
         except Exception as error:  # a defect of ours, met in one record, must not cost its neighbours
             for table in self._of_trajectory:
-                del table.rows[table.marked :]
+                table.drop_unmarked()
             del rows[problem_rows:]
             self.problems = problems
             problem = failed(error, "the record is not counted")
@@ -107,8 +109,7 @@ class PartRows:
             return trajectory_id
         self.trajectories += 1
         for table in self._of_trajectory:
-            if len(table.rows) != table.marked:
-                table.mark(trajectory_id)
+            table.mark(trajectory_id)
         if self._text_chars > TEXTS_WAITING:
             self._flush(self.tables["texts"])
             self._text_chars = 0
@@ -152,58 +153,66 @@ class PartRows:
         if self._keep_texts and trajectory.submission:
             self._text("submission", 0, trajectory.submission)
 
-    def _add_calls(self, steps: Iterable[Step]) -> tuple[list[int], list[int]]:
+    def _add_calls(self, steps: Sequence[Step]) -> tuple[list[int], list[int]]:
         """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
-        requests: list[int] = []
-        results: list[int] = []
-        add = self.tables["tool_calls"].rows.append
-        number = 0
-        for step_number, step in enumerate(steps, 1):
-            for call in step.calls:
-                number += 1
-                command, output = call.command, call.output
-                output_chars = None if output is None else len(output)
-                results.append(output_chars or 0)
-                arguments = command if command is not None else _arguments_text(call)
-                request = _request_digest(call.tool, arguments)
-                if call.requestor == "agent":
-                    requests.append(request)
-                row = (
-                    number, step_number, call.tool, call.call_id, command, len(arguments) or None, request,
-                    output_chars, call.exit_code, call.is_error, call.executed,
-                    call.invalid, call.requestor, call.seconds,
-                )  # fmt: skip
-                add(row)
-                if self._keep_texts:
-                    if command is None and arguments:
-                        self._text("arguments", number, arguments)
-                    if output:
-                        self._text("output", number, output)
-        return requests, results
+        calls = [call for step in steps for call in step.calls]
+        tools = [call.tool for call in calls]
+        commands = [call.command for call in calls]
+        arguments = [
+            _arguments_text(call) if command is None else command for call, command in zip(calls, commands, strict=True)
+        ]
+        requests = _request_digests(tools, arguments)
+        outputs = [call.output for call in calls]
+        requestors = [call.requestor for call in calls]
+        self._calls.add(
+            range(1, len(calls) + 1),
+            [number for number, step in enumerate(steps, 1) for _ in step.calls],
+            tools,
+            [call.call_id for call in calls],
+            commands,
+            [len(text) or None for text in arguments],
+            requests,
+            [None if output is None else len(output) for output in outputs],
+            [call.exit_code for call in calls],
+            [call.is_error for call in calls],
+            [call.executed for call in calls],
+            [call.invalid for call in calls],
+            requestors,
+            [call.seconds for call in calls],
+        )
+        if self._keep_texts:
+            for number, (command, text, output) in enumerate(zip(commands, arguments, outputs, strict=True), 1):
+                if command is None and text:
+                    self._text("arguments", number, text)
+                if output:
+                    self._text("output", number, output)
+        if requestors.count("agent") != len(requestors):
+            requests = [request for request, by in zip(requests, requestors, strict=True) if by == "agent"]
+        return requests, [len(output or "") for output in outputs]
 
-    def _add_steps(self, steps: Iterable[Step]) -> tuple[int, int | None]:
+    def _add_steps(self, steps: Sequence[Step]) -> tuple[int, int | None]:
         """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
-        agent_chars = 0
-        reasoning_chars: int | None = None
-        add = self.tables["steps"].rows.append
-        for number, step in enumerate(steps, 1):
-            chars = len(step.text)
-            agent_chars += chars
-            reasoning = None
-            if step.reasoning is not None:
-                reasoning = len(step.reasoning)
-                reasoning_chars = (reasoning_chars or 0) + reasoning
-            row = (
-                number, len(step.calls), chars, reasoning, step.invalid_action, step.finish_reason, step.prompt_tokens,
-                step.completion_tokens, step.cost, step.timestamp,
-            )  # fmt: skip
-            add(row)
-            if self._keep_texts:
-                if chars:
-                    self._text("turn", number, step.text)
-                if step.reasoning:
-                    self._text("reasoning", number, step.reasoning)
-        return agent_chars, reasoning_chars
+        chars = [len(step.text) for step in steps]
+        reasoning = [None if step.reasoning is None else len(step.reasoning) for step in steps]
+        self._steps.add(
+            range(1, len(steps) + 1),
+            [len(step.calls) for step in steps],
+            chars,
+            reasoning,
+            [step.invalid_action for step in steps],
+            [step.finish_reason for step in steps],
+            [step.prompt_tokens for step in steps],
+            [step.completion_tokens for step in steps],
+            [step.cost for step in steps],
+            [step.timestamp for step in steps],
+        )
+        for number, step in enumerate(steps, 1) if self._keep_texts else ():
+            if step.text:
+                self._text("turn", number, step.text)
+            if step.reasoning:
+                self._text("reasoning", number, step.reasoning)
+        known = [length for length in reasoning if length is not None]
+        return sum(chars), sum(known) if known else None
 
     def _add_prompts(self, messages: Iterable[Message]) -> None:
         add = self.tables["prompts"].rows.append
@@ -245,10 +254,13 @@ def _tool_seed(tool: str | None) -> int:
     return xxhash.xxh3_64_intdigest((tool or "").encode("utf-8", "replace"))
 
 
-def _request_digest(tool: str | None, arguments: str) -> int:
-    """Digest of a tool and its arguments, 63 bits: equal for the same request."""
-    data = arguments.strip().encode("utf-8", "replace")
-    return xxhash.xxh3_64_intdigest(data, _tool_seed(tool)) >> 1
+def _request_digests(tools: Iterable[str | None], arguments: Iterable[str]) -> list[int]:
+    """Digests of a tool and its arguments, 63 bits: equal for the same request."""
+    digest_of = xxhash.xxh3_64_intdigest
+    return [
+        digest_of(text.strip().encode("utf-8", "replace"), _tool_seed(tool)) >> 1
+        for tool, text in zip(tools, arguments, strict=True)
+    ]
 
 
 def _content_digest(trajectory: Trajectory, numbers: tuple[int, ...]) -> str:

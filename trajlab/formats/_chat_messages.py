@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trajlab.behavior.tools import shell_text
+from trajlab.behavior.tools import kind_of_tool, shell_text
 from trajlab.formats._chat_text import calls_in_text
 from trajlab.records import Message, Step, ToolCall
 
@@ -25,17 +25,26 @@ _RESULT_PREFIXES = (
     "<function_results>",
 )
 _decode = msgspec.json.Decoder().decode
+
+
+class _Shell(msgspec.Struct, gc=False):
+    """Arguments of a shell."""
+
+    command: str | None = None
+
+
+_decode_shell = msgspec.json.Decoder(_Shell).decode
 _EXIT_CODE = re.compile(r"exit code:? (-?\d{1,5})\b", re.IGNORECASE)
 
 
-class Function(msgspec.Struct):
+class Function(msgspec.Struct, gc=False):
     """The function of an OpenAI tool call."""
 
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class NativeCall(msgspec.Struct):
+class NativeCall(msgspec.Struct, gc=False):
     """A tool call beside the content: OpenAI's, or LangChain's flat one."""
 
     id: str | None = None
@@ -45,7 +54,7 @@ class NativeCall(msgspec.Struct):
     args: dict[str, Any] | None = None
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """One content part: text, thinking, tool_use, tool_result, input_text and the like."""
 
     type: str | None = None
@@ -59,7 +68,7 @@ class Block(msgspec.Struct):
     is_error: bool | None = None
 
 
-class ChatMessage(msgspec.Struct):
+class ChatMessage(msgspec.Struct, gc=False):
     """One message or Responses item, every spelling at once."""
 
     role: str | None = None
@@ -112,23 +121,26 @@ class Conversation:
 
     def fill(self, messages: list[ChatMessage]) -> None:
         """Take all messages; calls that nothing answered were not executed, in the last turn that is not known."""
+        by_id, waiting = self._by_id, self._open
         for message in messages:
+            if message.type is None and message.content.__class__ is str:
+                # What nearly all messages are: a role and a text, with or without tool calls.
+                role = message.role
+                if role == "tool" and (call := by_id.pop(message.tool_call_id, None)) is not None:  # type: ignore[arg-type]
+                    waiting.pop(id(call), None)
+                    _answer(call, message.content)
+                    self._item_step = False
+                    continue
+                if role == "assistant" and message.tool_calls and message.reasoning is None:
+                    self._plain_turn(message, message.tool_calls)
+                    continue
             self._take(message)
         last = self.steps[-1].calls if self.steps else []
-        for call in self._open.values():
+        for call in waiting.values():
             call.executed = None if any(call is other for other in last) else False
 
     def _take(self, message: ChatMessage) -> None:
         kind = message.type
-        if kind is None and message.content.__class__ is str:
-            # What nearly all messages are: a role and a text, with or without tool calls.
-            role = message.role
-            if role == "tool" and message.tool_call_id in self._by_id:
-                self._answer(message.tool_call_id, message.content)
-                return
-            if role == "assistant" and message.tool_calls and message.reasoning is None:
-                self._plain_turn(message)
-                return
         if kind in _CALL_ITEMS or kind == "reasoning":
             self._item(message)
             return
@@ -147,25 +159,16 @@ class Conversation:
         else:
             self._other(_ROLES.get(role, role), message)
 
-    def _plain_turn(self, message: ChatMessage) -> None:
+    def _plain_turn(self, message: ChatMessage, calls: list[NativeCall]) -> None:
         step = Step(message.content, message.reasoning_content)  # type: ignore[arg-type]
         self.steps.append(step)
         self._item_step = False
-        for native in message.tool_calls or ():
+        for native in calls:
             function = native.function
             if function is None:
                 self._call(step, native.name, native.args or native.arguments, native.id)
             else:
                 self._call(step, function.name, function.arguments, native.id)
-
-    def _answer(self, call_id: str, text: str) -> None:
-        """The result of a call that is known by its id and not answered yet."""
-        call = self._by_id.pop(call_id)
-        self._item_step = False
-        self._open.pop(id(call), None)
-        call.output, call.executed = text, True
-        if call.command is not None:
-            call.exit_code = _exit_code(text)
 
     def _step(self, *, merge: bool) -> Step:
         """The turn an agent's message belongs to; Responses items between two answers are one turn."""
@@ -219,16 +222,23 @@ class Conversation:
         return "\n".join(texts), "\n".join(thoughts) if thoughts else None
 
     def _call(self, step: Step, tool: str | None, arguments: Any, call_id: str | None) -> None:
-        known, invalid = arguments, None
+        known, invalid, command = arguments, None, None
         if arguments.__class__ is str:
-            try:
-                known = _decode(arguments)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                known, invalid = None, "unparsable"
+            command = _command(arguments) if kind_of_tool(tool) == "shell" else None
+            if command is None:
+                try:
+                    known = _decode(arguments)
+                except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                    known, invalid = None, "unparsable"
         elif arguments is not None and arguments.__class__ is not dict:
             arguments, invalid = msgspec.json.encode(arguments).decode(), "unparsable"
-        command = shell_text(tool, known) if tool and known.__class__ is dict else None
-        self._add(step, ToolCall(tool, arguments, command, call_id, invalid=invalid))
+        if tool and known.__class__ is dict:
+            command = shell_text(tool, known)
+        call = ToolCall(tool, arguments, command, call_id, None, None, None, None, invalid)
+        step.calls.append(call)
+        self._open[id(call)] = call
+        if call_id is not None:
+            self._by_id[call_id] = call
 
     def _add(self, step: Step, call: ToolCall) -> None:
         step.calls.append(call)
@@ -257,9 +267,8 @@ class Conversation:
             self.messages.append(Message("tool", text, len(self.steps) or None))
             return
         self._open.pop(id(call), None)
-        call.output, call.executed, call.is_error = text, True, error
-        if call.command is not None:
-            call.exit_code = _exit_code(text)
+        _answer(call, text)
+        call.is_error = error
 
     def _other(self, role: str, message: ChatMessage) -> None:
         content = _content(message)
@@ -276,6 +285,21 @@ class Conversation:
             self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
             return
         self.messages.append(Message(role, text, len(self.steps) or None))
+
+
+def _command(arguments: str) -> str | None:
+    """The command in the arguments of a shell, where they are as usual; ``None``: they must be looked at in full."""
+    try:
+        return _decode_shell(arguments).command
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _answer(call: ToolCall, text: str) -> None:
+    """Give a call what came back."""
+    call.output, call.executed = text, True
+    if call.command is not None and text.find("xit", -300) >= 0:
+        call.exit_code = _exit_code(text)
 
 
 def _exit_code(text: str) -> int | None:

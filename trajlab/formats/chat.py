@@ -16,7 +16,7 @@ from trajlab.records import Problem, Trajectory
 from trajlab.sources.elements import elements
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.reading import document, lines, parquet_rows
+from trajlab.sources.reading import document, line_views, lines, parquet_rows
 from trajlab.sources.safe_json import loads, to_bool, to_float, to_int
 from trajlab.sources.streams import Line
 
@@ -39,7 +39,7 @@ VARIANTS = {
 _ROLES = AGENT_ROLES | TOOL_ROLES | {"system", "user", "human", "developer", "function_call"}
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):
     """One row: the messages, and every column beside them that we know."""
 
     messages: list[ChatMessage] | str | None = None
@@ -166,7 +166,7 @@ def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
     elif probe.shape == "object":
         yield from _rows(bundle, iter([Line(document(bundle, problems), 0, 1)]), problems, by_line=False)
     else:
-        source = elements(bundle, problems) if probe.shape == "list" else lines(bundle, problems)
+        source = elements(bundle, problems) if probe.shape == "list" else line_views(bundle, problems)
         yield from _rows(bundle, source, problems, by_line=probe.shape == "lines")
     yield from problems
 
@@ -195,7 +195,7 @@ def _decode(data: bytes) -> tuple[Row, tuple[str, ...]]:
     try:
         return _decode_row(data), ()
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        loaded = loads(data)
+        loaded = loads(bytes(data))
     if not isinstance(loaded.value, dict):
         raise ValueError(f"found {type(loaded.value).__name__}, expected an object")
     return msgspec.convert(loaded.value, Row, strict=False), loaded.fixes

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,11 +18,13 @@ from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "concatenated", "cut", "document", "elements", "lines", "parquet_rows", "unreadable"]
+__all__ = ["Line", "concatenated", "cut", "document", "elements", "line_views", "lines", "parquet_rows", "unreadable"]
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
+_WINDOW_BYTES = 1 << 20
 _NEWLINE = 10
+_SPACES = b" \t\r\n\v\f"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONG_LINE_BYTES = 16 << 20
 """Up to here a line is just read; beyond, its end is looked for first."""
@@ -42,7 +45,7 @@ def lines(
         with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
             compression = compression_at_start(file)
             if compression is None:
-                yield from _plain_lines(file, bundle, problems, max_record_bytes)
+                yield from _plain_lines(file, bundle.start, 0, bundle.end, problems, max_record_bytes)
             else:
                 pieces = chunks(file, compression, problems, BUFFER_BYTES)
                 yield from _split_lines(pieces, bundle, problems, max_record_bytes)
@@ -50,15 +53,87 @@ def lines(
         problems.append(unreadable(error))
 
 
+def line_views(bundle: Bundle, problems: list[Problem], window_bytes: int = _WINDOW_BYTES) -> Iterator[Line]:
+    """:func:`lines` for decoders: the data of a line may be a view of memory that the next line overwrites."""
+    place: tuple[int, int] | None = None
+    try:
+        with Path(bundle.file.path).open("rb", buffering=0) as file:
+            is_plain = compression_at_start(file) is None
+            if is_plain:
+                place = yield from _viewed_lines(file, bundle, window_bytes)
+        if place is not None:
+            with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as whole:
+                yield from _plain_lines(whole, *place, bundle.end, problems, MAX_RECORD_BYTES)
+    except OSError as error:
+        problems.append(unreadable(error))
+        return
+    if not is_plain:
+        yield from lines(bundle, problems)
+
+
+def _viewed_lines(file: FileIO, bundle: Bundle, window_bytes: int) -> Generator[Line, None, tuple[int, int] | None]:
+    """Lines up to one that is longer than the window: its offset, and the number of lines before it."""
+    offset, number = bundle.start, 0
+    window = _Window(file, offset, window_bytes)
+    while bundle.end is None or offset < bundle.end:
+        data = window.line()
+        if data is None:
+            return offset, number
+        size = len(data)
+        if not size:
+            return None
+        number += 1
+        finished = data[-1] == _NEWLINE
+        if not offset and data[:3] == _BYTE_ORDER_MARK:
+            data = data[3:]
+        if data and not (data[0] in _SPACES and bytes(data).isspace()):
+            yield Line(data, offset, number, finished)  # type: ignore[arg-type]
+        offset += size
+    return None
+
+
+class _Window:
+    """A piece of memory that slides over a file."""
+
+    def __init__(self, file: FileIO, offset: int, size: int) -> None:
+        file.seek(offset)
+        self._read_into = file.readinto
+        self._data = bytearray(size)
+        self._view = memoryview(self._data)
+        self._start = self._end = 0
+
+    def line(self) -> memoryview | None:
+        """The next line with its newline; empty at the file's end; ``None`` where it is longer than the window."""
+        start, end, view = self._start, self._end, self._view
+        newline = self._data.find(_NEWLINE, start, end)
+        if newline < 0:
+            looked = end - start
+            view[:looked] = view[start:end]
+            start, end = 0, looked
+            while newline < 0:
+                if end == len(view):
+                    return None
+                read = self._read_into(view[end:])
+                if not read:
+                    newline = end - 1
+                    break
+                newline = self._data.find(_NEWLINE, end, end + read)
+                end += read
+        self._start, self._end = newline + 1, end
+        return view[start : newline + 1]
+
+
 def _too_large(number: int, offset: int, size: int, limit: int) -> Problem:
     message = f"a line of {size} bytes is longer than {limit}; skipped"
     return Problem("record_too_large", message, line=number, offset=offset)
 
 
-def _plain_lines(file: IO[bytes], bundle: Bundle, problems: list[Problem], limit: int) -> Iterator[Line]:
-    file.seek(bundle.start)
-    readline, end = file.readline, bundle.end
-    offset, number = bundle.start, 0
+def _plain_lines(
+    file: IO[bytes], offset: int, number: int, end: int | None, problems: list[Problem], limit: int
+) -> Iterator[Line]:
+    """Lines from ``offset`` on, before which ``number`` lines were read."""
+    file.seek(offset)
+    readline = file.readline
     first_look = min(_LONG_LINE_BYTES, limit)
     while end is None or offset < end:
         data = readline(first_look)
