@@ -25,7 +25,7 @@ LOCAL_TOOLS = frozenset({"gradlew", "mvnw", "sbt", "bazel", "bazelisk", "rebar3"
 TRANSPARENT_SUFFIX = (".exe", ".cmd", ".bat")
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=8192)
 def program_of(word: str) -> tuple[str, bool]:
     """Return the normalised program name, and whether it is a file of the project started by its path."""
     folder, slash, base = word.rpartition("/")

@@ -115,7 +115,7 @@ _SIMPLE = re.compile(
 They would have a shape without this, too; here it takes half the time. The first group is always empty, which tells
 these shapes from others.
 """
-_SIMPLE_SHAPE = [group for group in range(1, _SIMPLE.groups + 1) if group != _SIMPLE.groupindex["path"]]
+_PATH = _SIMPLE.groupindex["path"] - 1
 _INLINE = re.compile(
     rf"{_FOLDER}({_PYTHON})[ \t]++-c[ \t]++(?:'([^']*+)'|\"({_DOUBLE_QUOTED})\"){_END}{_SILENT}", re.ASCII
 )
@@ -166,8 +166,9 @@ def read_shape(text: str) -> tuple[Shape, Reading] | None:
         writes = writes_in_plain_sight(code)
         return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
     elif found := _SIMPLE.match(text):
-        path = found["path"]
-        return found.group(*_SIMPLE_SHAPE), WHOLE if path is None else (0, path)
+        told = found.groups()
+        path = told[_PATH]
+        return told[:_PATH] + told[_PATH + 1 :], WHOLE if path is None else (0, path)
     return _followed((), text, WHOLE)
 
 

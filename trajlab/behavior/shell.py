@@ -32,7 +32,7 @@ __all__ = [
     "labels_of",
 ]
 
-CACHED_COMMANDS = 256
+CACHED_COMMANDS = 1024
 CACHED_TEXTS = 512
 MAX_CACHED_LENGTH = 20_000
 MAX_SHAPES = 8192
@@ -129,7 +129,7 @@ def facts_of(commands: Sequence[SimpleCommand]) -> Facts:
     return mask_of(labels_of(commands)), rows
 
 
-@lru_cache(maxsize=CACHED_COMMANDS)
+@lru_cache(maxsize=4096)
 def _row(program: str, labels: frozenset[str], scope: str | None, rules: tuple[tuple[str, str], ...]) -> Row:
     return program, mask_of(labels), scope, " ".join([f"{label}={rule}" for label, rule in rules])
 

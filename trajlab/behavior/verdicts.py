@@ -136,7 +136,7 @@ class Context:
         return self.piped_in or self.stdin is not None or self.raw.stdin_file is not None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def verdict(label: str, rule: str) -> Verdict:
     """Return the verdict of a single label."""
     return frozenset((label,)), ((label, rule),), None
