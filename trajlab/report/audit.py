@@ -20,7 +20,7 @@ from trajlab.report.parameters import coerce, read_parameters
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
-from trajlab.report.written.words import texts
+from trajlab.report.written.words import Words, texts
 from trajlab.sources.field_mapping import load_mapping
 
 NOTEBOOK = "epoch_audit"
@@ -94,13 +94,13 @@ def audit(
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
     for name in runs:
         select(corpus, population_of(name, effective))
-    epoch = effective["epoch"]
+    epoch, words = effective["epoch"], Words(effective["language"])
     records = [
         run_notebook(
             NOTEBOOK,
             target,
             {"corpus": str(corpus.folder.resolve()), "run": name, **parameters},
-            title=f"Audit of {name}",
+            title=words.say("page.audit_title", run=name),
             run=name,
             period=None if epoch is None else f"epoch {epoch}",
             data_fingerprint=corpus.manifest.assembled_from,

@@ -22,7 +22,7 @@ from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
 from trajlab.report.written.files import MARKDOWN_FILE
-from trajlab.report.written.words import texts
+from trajlab.report.written.words import Words, texts
 
 NOTEBOOK = "compare_runs"
 CORPORA_FOLDER = "corpora"
@@ -105,7 +105,7 @@ def compare(
         NOTEBOOK,
         target,
         {**given, **parameters},
-        title=f"Runs compared: {', '.join(names)}",
+        title=Words(str(parameters.get("language") or "en")).say("page.compare_title", runs=", ".join(names)),
         run="-".join(names),
         data_fingerprint=_fingerprint(chosen),
         fail_on=fail_on,

@@ -15,6 +15,7 @@ from trajlab.report.record import RunRecord
 from trajlab.report.result import Result, write_atomically
 from trajlab.report.tables import badge, details, excerpt, facts, plain_table
 from trajlab.report.text import Html, escape, join
+from trajlab.report.written.words import Words
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -56,7 +57,8 @@ def export_html(
     Raises:
         NotebookError: if an output holds a script, a form or a reference to anything outside the file.
     """
-    body = _anchored(_render(notebook))
+    words = Words(language)
+    body = _anchored(_render(notebook, words.find(f"intro.{record.notebook}")))
     inspection = Inspection()
     inspection.feed(body)
     inspection.close()
@@ -66,7 +68,7 @@ def export_html(
     content = page(
         record.title,
         body,
-        header=_header(record),
+        header=_header(record, words),
         contents=inspection.headings,
         footer=_footer(record, result),
         language=language,
@@ -156,7 +158,7 @@ def _refers_outside(style: str) -> bool:
     return "@import" in style or any(not target.startswith(("#", "data:image/")) for target in targets)
 
 
-def _render(notebook: NotebookNode) -> str:
+def _render(notebook: NotebookNode, intro: str | None) -> str:
     from nbconvert.exporters.html import HTMLExporter
     from nbconvert.exporters.templateexporter import TemplateExporter
 
@@ -169,7 +171,7 @@ def _render(notebook: NotebookNode) -> str:
     )
     # HTMLExporter.from_notebook_node parses and rewrites all of the page only to add default alt texts.
     resources = exporter._init_resources({})  # type: ignore[no-untyped-call]
-    text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook), resources)
+    text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook, intro), resources)
     return str(text)
 
 
@@ -197,8 +199,8 @@ def _shown(text: str) -> Html:
     return excerpt(text.rstrip(), _STREAM_LIMIT)
 
 
-def _prepared(notebook: NotebookNode) -> NotebookNode:
-    """A copy without widget state, and without the first heading: the page has its title."""
+def _prepared(notebook: NotebookNode, intro: str | None) -> NotebookNode:
+    """A copy without widget state and the first heading (the page has its title); another first text where given."""
     copy = type(notebook)(notebook)
     copy.metadata = type(notebook)(
         {key: value for key, value in notebook.metadata.items() if key != "widgets"}
@@ -211,28 +213,30 @@ def _prepared(notebook: NotebookNode) -> NotebookNode:
             first, _, rest = cell.source.lstrip().partition("\n")
             if first.startswith("# "):
                 cell.source = rest
+            cell.source = intro or cell.source
             break
     return copy
 
 
-def _header(record: RunRecord) -> Html:
+def _header(record: RunRecord, words: Words) -> Html:
     """Title, verdict, run and period: all from the record, nothing from the clock."""
     shown = {
         "run": record.run,
         "period": record.period,
         "trajectories": None if record.trajectories is None else f"{record.trajectories:,}",
-        "data read": record.data_read,
+        "data_read": record.data_read,
         "data": record.data_fingerprint[:12],
     }
     items = join(
-        Html(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
+        Html(f"<div><dt>{escape(words.say(f'page.{name}'))}</dt><dd>{escape(value)}</dd></div>")
         for name, value in shown.items()
         if value
     )
     message = f" <span>{escape(record.message)}</span>" if record.message else ""
+    verdict = badge(RUN_TONES[record.status], words.say(f"page.{record.status}"))
     return Html(
         f'<p class="kicker">trajlab · {escape(record.notebook)}</p>\n<h1>{escape(record.title)}</h1>\n'
-        f'<p class="verdict">{badge(RUN_TONES[record.status], record.status)}{message}</p>\n'
+        f'<p class="verdict">{verdict}{message}</p>\n'
         f'<dl class="meta">{items}</dl>'
     )
 
