@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -147,3 +148,17 @@ def test_many_unreadable_lines_are_written_on_the_way() -> None:
         write(table)
     assert sum(height for name, height in written if name == "problems") == ROWS_WAITING + 10_000
     assert [height for name, height in written if name == "trajectories"] == [1]
+
+
+@pytest.mark.parametrize("depth", [400, 900, 50_000])
+@pytest.mark.parametrize("name", ["terminal_bench", "openhands_sdk", "openhands", "harbor"])
+def test_a_file_nested_too_deeply_is_no_defect(name: str, depth: int, tmp_path: Path) -> None:
+    """Each file of conversations of several files, with a value nested deeply in place of its first text or number."""
+    shutil.copytree(SAMPLES / name, tmp_path / name)
+    for path in sorted((tmp_path / name).rglob("*.json")):
+        deep = "[" * depth + "]" * depth
+        path.write_text(re.sub(r':\s*("[^"\\]*"|\d+)', f": {deep}", path.read_text("utf-8"), count=1), "utf-8")
+    corpus = trajlab.read(tmp_path / name)
+    codes = set(corpus.problems.select("code").collect().to_series())
+    assert "reader_failed" not in codes
+    assert corpus.trajectories.select("trajectory_id").collect().height or codes

@@ -224,7 +224,7 @@ class Fuzz:
             yield from corpus.problems.filter(pl.col("code") == "reader_failed").collect()["message"]
             if beside != _NEIGHBOUR_TRAJECTORIES:
                 yield f"{beside} of {_NEIGHBOUR_TRAJECTORIES} trajectories in the file beside it"
-            companions = corpus.sources.filter(pl.col("role") == "companion").collect()
+            companions = corpus.sources.filter(pl.col("role").is_in(["companion", "metrics"])).collect()
             if not found and not problems and companions.is_empty():
                 yield "neither a trajectory, nor a companion, nor a problem"
         except (Exception, pl.exceptions.PanicException) as error:

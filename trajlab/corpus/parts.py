@@ -184,6 +184,8 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
             rows.add(own, record_key(record, seen, by_line=by_line), record)
     except OSError as error:
         rows.note(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
+    except RecursionError:
+        rows.note(place, Problem("unreadable_record", "a value is nested too deeply; the rest of the file is not read"))
     except (TrajlabError, MemoryError):
         raise
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
