@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -187,6 +188,37 @@ def json_lines(bundle: Bundle, problems: list[Problem]) -> Iterator[tuple[Line, 
         if loaded.fixes:
             problems.append(Problem("cleaned", ", ".join(loaded.fixes), line.number, line.offset))
         yield line, loaded.value
+
+
+def rows_with(bundle: Bundle, key: str, build: Callable[[dict[str, Any], Bundle], Trajectory]) -> Records:
+    """One trajectory for each line that is an object with a list under a key; any other line is a problem."""
+    problems: list[Problem] = []
+    for line, row in json_lines(bundle, problems):
+        while problems:
+            yield problems.pop(0)
+        if not isinstance(row, dict) or not isinstance(row.get(key), list):
+            yield Problem("unreadable_record", f"no row with a list `{key}`", line.number, line.offset)
+            continue
+        trajectory = build(row, bundle)
+        trajectory.ordinal, trajectory.line = str(line.offset), line.number
+        yield trajectory
+    yield from problems
+
+
+def objects_of(
+    bundle: Bundle, problems: list[Problem], expected: str = "an object"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and documents of the bundle's files; one that is no object is a problem."""
+    for file in bundle.files:
+        name = PurePosixPath(file.relpath).name
+        try:
+            value = load(file, problems)
+            if not isinstance(value, dict):
+                raise ValueError(f"found {type(value).__name__}")
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem("unreadable_record", f"{name}: {error}; expected {expected}"))
+            continue
+        yield name, value
 
 
 def reconcile(trajectory: Trajectory, what: str, stated: float | None, counted: float | None) -> None:

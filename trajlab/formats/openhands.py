@@ -19,12 +19,13 @@ from trajlab.formats._values import (
     first,
     flag,
     items,
-    json_lines,
     load,
     mapping,
     mappings,
     number,
+    objects_of,
     reconcile,
+    rows_with,
     settings,
     text,
     total,
@@ -104,7 +105,7 @@ def read(bundle: Bundle) -> Records:
         if bundle.variant == "list":
             yield from _list(bundle, problems)
         else:
-            yield from _rows(bundle, problems)
+            yield from rows_with(bundle, "history", _row)
     except (ValueError, RecursionError) as error:
         problems.append(Problem("unreadable_record", f"{error}; expected events of OpenHands"))
     yield from problems
@@ -113,18 +114,9 @@ def read(bundle: Bundle) -> Records:
 def _folder(bundle: Bundle) -> Records:
     problems: list[Problem] = []
     events: list[tuple[int, dict[str, Any]]] = []
-    for file in bundle.files:
-        name = PurePosixPath(file.relpath).name
-        try:
-            event = load(file, problems)
-        except (ValueError, RecursionError) as error:
-            problems.append(Problem("unreadable_record", f"{name}: {error}; expected an event"))
-            continue
-        if isinstance(event, dict):
-            stem = name.removesuffix(".json")
-            events.append((int(stem) if stem.isdigit() else 0, event))
-        else:
-            problems.append(Problem("unreadable_record", f"{name}: found {type(event).__name__}, expected an event"))
+    for name, event in objects_of(bundle, problems, "an event"):
+        stem = name.removesuffix(".json")
+        events.append((int(stem) if stem.isdigit() else 0, event))
     yield from problems
     if events:
         session = PurePosixPath(bundle.file.path).parent.parent.name
@@ -144,18 +136,6 @@ def _conversation(events: list[dict[str, Any]], bundle: Bundle, session: str | N
     end.settle(trajectory, None, running=True)
     task_of_prompt(trajectory)
     return trajectory
-
-
-def _rows(bundle: Bundle, problems: list[Problem]) -> Records:
-    for line, row in json_lines(bundle, problems):
-        while problems:
-            yield problems.pop(0)
-        if not isinstance(row, dict) or not isinstance(row.get("history"), list):
-            yield Problem("unreadable_record", "no row with a list `history`", line.number, line.offset)
-            continue
-        trajectory = _row(row, bundle)
-        trajectory.ordinal, trajectory.line = str(line.offset), line.number
-        yield trajectory
 
 
 def _row(row: dict[str, Any], bundle: Bundle) -> Trajectory:

@@ -20,9 +20,10 @@ from trajlab.formats._values import (
     first,
     flag,
     json_lines,
-    load,
     mapping,
     mappings,
+    objects_of,
+    rows_with,
     settings,
     text,
     whole,
@@ -94,7 +95,7 @@ def read(bundle: Bundle) -> Records:
         task_of_prompt(trajectory)
         yield trajectory
     else:
-        yield from _rows(bundle, problems)
+        yield from rows_with(bundle, "history", _row)
     yield from problems
 
 
@@ -105,15 +106,7 @@ def _trajectory(bundle: Bundle, task: str | None) -> Trajectory:
 def _folder(bundle: Bundle, problems: list[Problem]) -> Iterator[Trajectory]:
     state: dict[str, Any] = {}
     events: list[dict[str, Any]] = []
-    for file in bundle.files:
-        name = PurePosixPath(file.relpath).name
-        try:
-            value = load(file, problems)
-            if not isinstance(value, dict):
-                raise ValueError(f"found {type(value).__name__}")
-        except (ValueError, RecursionError) as error:
-            problems.append(Problem("unreadable_record", f"{name}: {error}; expected an object"))
-            continue
+    for name, value in objects_of(bundle, problems):
         if name == "base_state.json":
             state = value
         else:
@@ -132,18 +125,6 @@ def _folder(bundle: Bundle, problems: list[Problem]) -> Iterator[Trajectory]:
     fill(trajectory, events, state)
     task_of_prompt(trajectory)
     yield trajectory
-
-
-def _rows(bundle: Bundle, problems: list[Problem]) -> Records:
-    for line, row in json_lines(bundle, problems):
-        while problems:
-            yield problems.pop(0)
-        if not isinstance(row, dict) or not isinstance(row.get("history"), list):
-            yield Problem("unreadable_record", "no row with a list `history`", line.number, line.offset)
-            continue
-        trajectory = _row(row, bundle)
-        trajectory.ordinal, trajectory.line = str(line.offset), line.number
-        yield trajectory
 
 
 def _row(row: dict[str, Any], bundle: Bundle) -> Trajectory:

@@ -16,16 +16,16 @@ from trajlab.formats._values import (
     content_text,
     count,
     first,
-    json_lines,
     mapping,
     mappings,
     number,
+    rows_with,
     settings,
     text,
     total,
     word,
 )
-from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
+from trajlab.records import Message, Step, ToolCall, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
@@ -57,17 +57,7 @@ def _is_row(row: Any) -> bool:
 
 def read(bundle: Bundle) -> Records:
     """One trajectory a line."""
-    problems: list[Problem] = []
-    for line, row in json_lines(bundle, problems):
-        while problems:
-            yield problems.pop(0)
-        if not isinstance(row, dict) or not isinstance(row.get("trajectory_steps"), list):
-            yield Problem("unreadable_record", "no row with a list `trajectory_steps`", line.number, line.offset)
-            continue
-        trajectory = _trajectory(row, bundle)
-        trajectory.ordinal, trajectory.line = str(line.offset), line.number
-        yield trajectory
-    yield from problems
+    yield from rows_with(bundle, "trajectory_steps", _trajectory)
 
 
 def _trajectory(row: dict[str, Any], bundle: Bundle) -> Trajectory:

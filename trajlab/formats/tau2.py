@@ -19,11 +19,11 @@ from trajlab.formats._values import (
     count,
     flag,
     items,
-    load,
     mapping,
     mappings,
     moment,
     number,
+    objects_of,
     reconcile,
     settings,
     text,
@@ -81,15 +81,7 @@ def read(bundle: Bundle) -> Records:
     problems: list[Problem] = []
     info: dict[str, Any] = {}
     found: list[tuple[str, Any]] = []
-    for file in bundle.files:
-        name = PurePosixPath(file.relpath).name
-        try:
-            value = load(file, problems)
-            if not isinstance(value, dict):
-                raise ValueError(f"found {type(value).__name__}")
-        except (ValueError, RecursionError) as error:
-            problems.append(Problem("unreadable_record", f"{name}: {error}; expected an object"))
-            continue
+    for name, value in objects_of(bundle, problems):
         if "info" in value:
             info = mapping(value.get("info"))
             found += [(f"simulation {n}", simulation) for n, simulation in enumerate(items(value.get("simulations")))]

@@ -14,15 +14,14 @@ from trajlab.errors import UsageError
 from trajlab.measures.budgets import differing, unknown
 from trajlab.measures.changes import Changes, changes_of
 from trajlab.measures.compare import PRIMARY, Comparison, Side, compare_sides, side
-from trajlab.measures.contrast import Contrast
 from trajlab.measures.frame import Population
 from trajlab.measures.partitions import disagreeing
 from trajlab.report.result import Change, Coverage, Measure, Provenance, Result, write_result
+from trajlab.report.result_rows import change_of, measure_of
 from trajlab.report.text import Html
 from trajlab.report.written.compare_report import compare_report
 from trajlab.report.written.document import Document, section_html
 from trajlab.report.written.files import write_markdown
-from trajlab.stats import Estimate
 
 
 class RunComparison:
@@ -147,12 +146,12 @@ class RunComparison:
         )
 
     def _changes(self) -> list[Change]:
-        found = [change_of(item, PRIMARY) for item in self.comparison.contrasts]
+        found = [change_of(item, primary=item.name in PRIMARY) for item in self.comparison.contrasts]
         for item in self.comparison.contributions:
             names = "not observed" if item.settings is None else ", ".join(item.settings) or "no setting"
-            found.append(change_of(item.score, (), name="score", group=f"changed: {names}"))
+            found.append(change_of(item.score, primary=False, name="score", group=f"changed: {names}"))
         for one, changes in zip(self.comparison.sides, self.changes, strict=True):
-            found += [change_of(step, (step.name,), group=one.name) for step in changes.steps]
+            found += [change_of(step, primary=True, group=one.name) for step in changes.steps]
         return found
 
     def write(self, folder: Path | str | None = None) -> None:
@@ -169,32 +168,6 @@ def distinct(runs: Sequence[str]) -> list[str]:
         seen[run] = seen.get(run, 0) + 1
         names.append(run if seen[run] == 1 else f"{run} ({seen[run]})")
     return names
-
-
-def change_of(item: Contrast, family: Sequence[str], name: str = "", group: str | None = None) -> Change:
-    """A contrast as the result holds it: the difference told; in the family the adjusted p-value."""
-    primary, told = item.name in family, item.told
-    return Change(
-        name=name or item.name,
-        group=group,
-        before=item.before,
-        after=item.after,
-        value=told.value,
-        low=told.low,
-        high=told.high,
-        denominator=told.denominator,
-        p_value=item.adjusted if primary else item.p_value,
-        method=told.method,
-        family="primary" if primary else "exploratory",
-    )
-
-
-def measure_of(name: str, group: str | None, found: Estimate) -> Measure:
-    """An estimate as the result holds it."""
-    return Measure(
-        name=name, group=group, value=found.value, low=found.low, high=found.high, numerator=found.numerator,
-        denominator=found.denominator, method=found.method, missing=found.missing,
-    )  # fmt: skip
 
 
 def _measures(one: Side) -> list[Measure]:

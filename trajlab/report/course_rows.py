@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from trajlab.measures.changes import FAMILY, Collapse
-from trajlab.measures.contrast import Contrast
 from trajlab.measures.course import Course
 from trajlab.measures.onsets import Onset
 from trajlab.measures.quadrant_flow import Flow, QuadrantFlow
@@ -20,6 +17,7 @@ from trajlab.report.result_course import (
     Moved,
     OnsetRow,
 )
+from trajlab.report.result_rows import change_of, measure_of
 from trajlab.stats import Estimate
 
 _JUDGED: dict[int, Judged] = {1: "rose", -1: "fell", 0: "not_shown"}
@@ -63,8 +61,8 @@ def status_of(course: Course) -> CourseStatus:
 
 def change_rows(course: Course) -> list[Change]:
     """Every difference: of the family, of exploratory measures, and of the quadrants' shares."""
-    found = [_change(item, "primary") for item in course.changes.family]
-    found += [_change(item, "exploratory") for item in course.exploratory]
+    found = [change_of(item, primary=True) for item in course.changes.family]
+    found += [change_of(item, primary=False) for item in course.exploratory]
     for table in course.flows:
         for item in table.changes:
             e = item.change
@@ -78,28 +76,11 @@ def change_rows(course: Course) -> list[Change]:
 def share_rows(tables: list[QuadrantFlow]) -> list[Measure]:
     """Shares of the quadrants by period."""
     return [
-        Measure(name=f"quadrant.{table.name}.{cell}", group=period, value=e.value, low=e.low, high=e.high,
-                numerator=e.numerator, denominator=e.denominator, method=e.method, missing=e.missing)
-        for table in tables for cell, shares in table.shares.items() for period, e in shares.items()
-    ]  # fmt: skip
-
-
-def _change(item: Contrast, family: Literal["primary", "exploratory"]) -> Change:
-    told = item.told
-    return Change(
-        name=item.name,
-        before=item.before,
-        after=item.after,
-        value=told.value,
-        low=told.low,
-        high=told.high,
-        denominator=told.denominator,
-        p_value=item.adjusted if family == "primary" else item.p_value,
-        method=told.method,
-        family=family,
-        paired=item.within.value is not None,
-        shown=_JUDGED[item.direction],
-    )
+        measure_of(f"quadrant.{table.name}.{cell}", period, share)
+        for table in tables
+        for cell, shares in table.shares.items()
+        for period, share in shares.items()
+    ]
 
 
 def _collapsed(item: Collapse) -> Collapsed:

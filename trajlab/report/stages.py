@@ -16,9 +16,10 @@ from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import UsageError
 from trajlab.measures.frame import Population, select
 from trajlab.measures.stages import MARGIN, PRIMARY, Stages, compare_stages
-from trajlab.report.compare_runs import change_of, distinct, measure_of
+from trajlab.report.compare_runs import distinct
 from trajlab.report.html import page
 from trajlab.report.result import Coverage, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.result_rows import change_of, measure_of
 from trajlab.report.text import Html, escape, join
 from trajlab.report.written.document import Document, section_html, to_markdown
 from trajlab.report.written.files import write_markdown
@@ -132,7 +133,7 @@ def result_of(found: Stages, corpus: Corpus) -> Result:
         measures=[
             measure_of(item.name, stage, item.first if stage == "early" else item.second) for item, stage in sides
         ],
-        changes=[change_of(item, PRIMARY) for item in contrasts],
+        changes=[change_of(item, primary=item.name in PRIMARY) for item in contrasts],
         sample=[
             Sampled(
                 trajectory_id=drawn,
