@@ -18,7 +18,7 @@ from trajlab.checks.finding import Finding, Gate
 from trajlab.report.result import Coverage, Measure, Provenance, Result, write_result
 result = Result(
     run="r1", period="E0",
-    provenance=Provenance(trajlab="0.1.0", ingested="2026-01-02T03:04:05Z"),
+    provenance=Provenance(trajlab="0.1.0"),
     coverage=Coverage(trajectories=108, records=108),
     measures=[Measure(name="any_test", value=0.5, numerator=54, denominator=108, method="Wilson")],
     gates=[Gate(name="coverage", status={status!r}, value=1.0, limit=0.99, direction="at_least", n=108)],

@@ -224,7 +224,6 @@ def _header(record: RunRecord, words: Words) -> Html:
         "run": record.run,
         "period": record.period,
         "trajectories": None if record.trajectories is None else f"{record.trajectories:,}",
-        "data_read": record.data_read,
         "data": record.data_fingerprint[:12],
     }
     items = join(

@@ -60,8 +60,6 @@ class RunRecord(msgspec.Struct, kw_only=True):
     findings: dict[str, int] = msgspec.field(default_factory=dict)
     """Findings by status."""
     trajectories: int | None = None
-    data_read: str | None = None
-    """When the logs were read, as the result's provenance says."""
 
 
 def write_record(record: RunRecord, folder: Path) -> None:

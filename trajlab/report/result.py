@@ -37,8 +37,6 @@ class Provenance(msgspec.Struct, kw_only=True):
     """Size of those files on disk."""
     formats: dict[str, int] = msgspec.field(default_factory=dict)
     """Sources or trajectories by format."""
-    ingested: str | None = None
-    """When the logs were read, ISO 8601 UTC; null where reading left no time."""
     fingerprint: str | None = None
     """Fingerprint of the data."""
     details: dict[str, Value] = msgspec.field(default_factory=dict)

@@ -304,7 +304,6 @@ def _judge(result: Result, record: RunRecord) -> None:
     record.warned_gates = verdict.warned
     record.findings = dict(sorted(Counter(finding.status for finding in result.findings).items()))
     record.trajectories = result.coverage.trajectories
-    record.data_read = result.provenance.ingested
     parts = [
         f"{word}: {', '.join(names)}"
         for word, names in (("failed", verdict.failed), ("inconclusive", verdict.inconclusive))
