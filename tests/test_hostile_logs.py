@@ -61,6 +61,19 @@ def test_a_value_of_a_wrong_type_costs_no_neighbour(tmp_path: Path, place: str) 
     assert "reader_failed" not in problem_codes(corpus)
 
 
+def test_a_wrong_value_costs_that_value_only(tmp_path: Path) -> None:
+    broken = json.loads(json.dumps(CHAT))
+    broken["messages"][1]["content"] = 3
+    broken["messages"].append("no message")
+    corpus = read_lines(tmp_path, broken, CHAT)
+    assert lines_read(corpus) == [1, 2]
+    steps = corpus.trajectories.collect()["n_steps"].to_list()
+    assert steps[0] == steps[1]
+    (said,) = corpus.problems.collect()["message"].to_list()
+    last = len(CHAT["messages"])
+    assert said == f"passed over, of a wrong type: messages.1.content (int), messages.{last} (str)"
+
+
 @pytest.mark.parametrize("wrong", [[1], {"a": 1}, 3, True])
 def test_calls_with_a_name_or_arguments_of_a_wrong_type_are_unparsable(tmp_path: Path, wrong: Any) -> None:
     said = [

@@ -12,6 +12,7 @@ import xxhash
 from trajlab.behavior.termination import classify_generic
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import AGENT_ROLES, TOOL_ROLES, ChatMessage, Conversation, plain_text
+from trajlab.formats._chat_salvage import said_of, without_wrong_types
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.elements import elements
 from trajlab.sources.files import Bundle
@@ -178,12 +179,12 @@ def _rows(
         yield from _drain(problems)
         number = line.number if by_line else None
         try:
-            row, fixes = _decode(line.data)
+            row, fixes, dropped = _decode(line.data)
         except (ValueError, msgspec.MsgspecError, RecursionError) as error:
             yield Problem("unreadable_record", f"no chat row: {error}", number, line.offset)
             continue
         ordinal = str(line.offset) if by_line else str(line.number - 1)
-        yield from _one_row(row, bundle, ordinal, number, fixes)
+        yield from _one_row(row, bundle, ordinal, number, fixes, dropped)
 
 
 def _drain(problems: list[Problem]) -> Iterator[Problem]:
@@ -191,24 +192,34 @@ def _drain(problems: list[Problem]) -> Iterator[Problem]:
         yield problems.pop(0)
 
 
-def _decode(data: bytes) -> tuple[Row, tuple[str, ...]]:
+def _decode(data: bytes) -> tuple[Row, tuple[str, ...], list[str]]:
+    """The row, what was cleaned, and places of values of a wrong type, which are passed over."""
     try:
-        return _decode_row(data), ()
+        return _decode_row(data), (), []
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         loaded = loads(bytes(data))
     if not isinstance(loaded.value, dict):
         raise ValueError(f"found {type(loaded.value).__name__}, expected an object")
-    return msgspec.convert(loaded.value, Row, strict=False), loaded.fixes
+    row, dropped = _converted(loaded.value)
+    return row, loaded.fixes, dropped
+
+
+def _converted(values: dict[str, Any]) -> tuple[Row, list[str]]:
+    try:
+        return msgspec.convert(values, Row, strict=False), []
+    except msgspec.ValidationError:
+        mended, dropped = without_wrong_types(values, _LISTS)
+        return msgspec.convert(mended, Row, strict=False), dropped
 
 
 def _parquet(bundle: Bundle, problems: list[Problem]) -> Iterator[Trajectory | Problem]:
     for number, values in enumerate(parquet_rows(bundle, problems)):
         try:
-            row = msgspec.convert(values, Row, strict=False)
+            row, dropped = _converted(values)
         except msgspec.ValidationError as error:
             yield Problem("unreadable_record", f"no chat row: {error}", number + 1)
             continue
-        yield from _one_row(row, bundle, str(number), number + 1, ())
+        yield from _one_row(row, bundle, str(number), number + 1, (), dropped)
 
 
 def _one_conversation(bundle: Bundle, shape: str, problems: list[Problem]) -> Iterator[Trajectory | Problem]:
@@ -226,7 +237,7 @@ def _one_conversation(bundle: Bundle, shape: str, problems: list[Problem]) -> It
 
 
 def _one_row(
-    row: Row, bundle: Bundle, ordinal: str, number: int | None, fixes: tuple[str, ...]
+    row: Row, bundle: Bundle, ordinal: str, number: int | None, fixes: tuple[str, ...], dropped: Sequence[str] = ()
 ) -> Iterator[Trajectory | Problem]:
     native_id = None
     try:
@@ -252,6 +263,8 @@ def _one_row(
         trajectory.task_id = _prompt_digest(conversation)
     if fixes:
         trajectory.problems.append(Problem("cleaned", ", ".join(fixes), number))
+    if dropped:
+        trajectory.problems.append(Problem("wrong_type", said_of(list(dropped)), number))
     yield trajectory
 
 
