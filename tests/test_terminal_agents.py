@@ -99,4 +99,7 @@ def test_fixtures_of_others_are_read(shared: Path) -> None:
     folder = shared / "samples" / "public"
     corpus = trajlab.read(folder / "daaain+claude-code-log", folder / "jazzyalex+agent-sessions")
     rows = corpus.trajectories.group_by("format").len().sort("format").collect().rows()
-    assert dict(rows) == {"chat": 1, "claude_code": 10, "codex": 6, "gemini_cli": 3}
+    assert dict(rows) == {
+        "chat": 1, "claude_code": 10, "codex": 6, "copilot_cli": 5, "cursor": 5, "droid": 6, "gemini_cli": 3,
+        "opencode": 3, "pi": 1,
+    }  # fmt: skip

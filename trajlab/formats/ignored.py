@@ -35,6 +35,34 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
         "record_type", "status", "*summary.*.type",
     ),
+    # Ids and places of the session, hooks, what a later event tells whole.
+    "copilot_cli": (
+        "data.arguments.*", "data.attachments", "data.context.*", "data.hook*", "data.input.*", "data.message",
+        "data.messageId", "data.modelMetrics.*.requests.*", "data.modelMetrics.*.usage.cacheWriteTokens",
+        "data.previousModel", "data.producer", "data.reason", "data.reasoningId", "data.role", "data.source",
+        "data.startTime", "data.statusCode", "data.summary", "data.toolRequests", "data.toolRequests.*.type",
+        "data.totalPremiumRequests", "data.totalToolCalls", "data.transformedContent", "data.turnId", "data.version",
+        "id", "parentId",
+    ),
+    # Where no call has a result's id, it belongs to the first that waits.
+    "cursor": ("content", "message.content.*.content.*.type", "message.content.*.tool_use_id", "metadata.*"),
+    "droid": (
+        "content", "cwd", "message", "messageId", "owner", "parentId", "source", "subtype", "title", "todos.*",
+        "toolId",
+    ),
+    # What an answer's parts tell; settings and what the interface shows.
+    "opencode": (
+        "agent", "directory", "error.data.*", "files", "hash", "mime", "mode", "model.*", "parentID", "path.*",
+        "projectID", "providerID", "state.metadata", "state.metadata.output", "state.title", "summary.title", "title",
+        "url",
+    ),
+    "pi": (
+        "customType", "cwd", "display", "firstKeptEntryId", "label", "message.api", "message.cancelled",
+        "message.customType", "message.display", "message.errorMessage", "message.exitCode", "message.fromId",
+        "message.provider", "message.toolName", "message.truncated", "message.usage.cost.cache*",
+        "message.usage.cost.input", "message.usage.cost.output", "message.usage.totalTokens", "parentId", "provider",
+        "targetId", "thinkingLevel", "tokensBefore", "version",
+    ),
     # What the terminal showed.
     "gemini_cli": (
         "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total", "*toolCalls",
