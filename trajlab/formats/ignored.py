@@ -32,8 +32,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Events that repeat an item, with their clocks, and settings of the session.
     "codex": (
-        "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
-        "record_type", "status", "*summary.*.type",
+        "author", "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
+        "recipient", "record_type", "status", "*summary.*.type", "text",
     ),
     # Ids and places of the session, hooks, what a later event tells whole.
     "copilot_cli": (
@@ -68,7 +68,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total", "*toolCalls",
         "*toolCalls.*.displayName", "*toolCalls.*.result.*.functionResponse.id",
         "*toolCalls.*.result.*.functionResponse.name", "*toolCalls.*.resultDisplay", "*toolCalls.*.status",
-        "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp",
+        "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp", "history.*.parts.*.functionResponse.name",
+        "history.*.parts.*.inlineData.*", "lastUpdated", "start_time", "summary",
     ),
     # How the container was run; totals where `agent_result` has them; what an ATIF document beside it repeats.
     "harbor": (
