@@ -240,6 +240,13 @@ CLINE = {
 }
 """Cline: the last such message of its interface; without one the task goes on, or was left."""
 
+AGENTLAB = {
+    "terminated": ENDED,
+    "truncated": "truncated_budget",
+    "err_msg": "infrastructure_error",
+}
+"""AgentLab: which of these fields of the summary is set; an error counts first."""
+
 COPILOT_CLI = {
     "task_complete": ENDED,
     "routine": ENDED,

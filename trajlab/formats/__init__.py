@@ -129,6 +129,7 @@ LOGS: dict[str, str] = {
     "pi": "Pi sessions",
     "tau2": "tau2-bench simulations",
     "cline": "Cline tasks and sessions",
+    "agentlab": "AgentLab summaries of experiments",
     "langchain": "LangChain messages",
     "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",

@@ -13,6 +13,7 @@ _SWE_AGENT = ("trajectory", "history", "info")
 _OPENHANDS_ROW = ("instance_id", "history", "metadata")
 
 EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("agentlab", "summary"): ("n_steps", "cum_reward", "cum_raw_reward", "err_msg"),
     ("areal", "flat"): ("task_id", "seqlen", "prompt_len", "head_version", "tail_version", "prompt", "completion"),
     ("areal", "segments"): ("task_id", "seqlen", "prompt_len", "version_rle", "prompt", "completion"),
     ("art", "jsonl"): ("trajectories",),

@@ -12,6 +12,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs.*", "messages.*",
         "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.messages_and_choices.*.index",
     ),
+    # Steps are counted without the first observation; the trace of an error.
+    "agentlab": ("cum_raw_reward", "stack_trace", "stats.cum_steps", "stats.max_*"),
     "atif": (
         "schema_version", "continued_trajectory_ref", "agent.tool_definitions.*.function.parameters",
         "agent.tool_definitions.*.type", "steps.*.llm_call_count", "steps.*.message.*.type", "steps.*.model_name",
