@@ -38,6 +38,7 @@ SCRIPTS = {
     "r2e_gym": "r2e_gym_writer.py",
     "gemini_cli": "gemini_cli_writer.py",
     "copilot_cli": "copilot_cli_writer.py",
+    "otel": "otel_writer.py",
     "agentlab": "agentlab_writer.py",
     "cursor": "cursor_writer.py",
     "droid": "droid_writer.py",

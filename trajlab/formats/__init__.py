@@ -131,6 +131,7 @@ LOGS: dict[str, str] = {
     "cline": "Cline tasks and sessions",
     "agentlab": "AgentLab summaries of experiments",
     "langchain": "LangChain messages",
+    "otel": "OpenTelemetry traces (GenAI, OpenInference)",
     "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
 }

@@ -37,6 +37,8 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     ("openhands", "pairs"): _OPENHANDS_ROW,
     ("openhands", "resolver"): ("issue", "git_patch", "history"),
     ("openhands_sdk", "output"): _OPENHANDS_ROW,
+    ("otel", "otlp"): ("resourceSpans",),
+    ("otel", "console"): ("context", "attributes", "start_time"),
     ("pi", "session"): ("type", "id", "timestamp", "cwd"),
     ("predictions", "list"): ("instance_id", "model_patch"),
     ("predictions", "lines"): ("instance_id", "model_patch"),

@@ -136,6 +136,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "system_prompt.*", "tags", "test_result", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
         "value.usage_to_metrics.*", "workspace.*",
     ),
+    # The resource, names and ids of spans: their order and the ids of calls tell what belongs together.
+    "otel": (
+        "resourceSpans.*.resource.*", "resourceSpans.*.scopeSpans.*.scope.*", "resourceSpans.*.events.*.timeUnixNano",
+        "resourceSpans.*.flags", "resourceSpans.*.kind", "resourceSpans.*.name", "resourceSpans.*panId",
+        "resourceSpans.*.status", "resourceSpans.*.status.message",
+    ),
     "predictions": ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost"),
     "r2e_gym": (
         "max_steps_absolute", "max_token_limit", "reward_calc_time", "trajectory_steps.*.llm_exec_time",
