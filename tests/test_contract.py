@@ -56,6 +56,26 @@ PROBLEMS = {
     "nemo_rl/exp_001/train_data_step1.jsonl": {"roles_inferred": 1},
     "nemo_rl/exp_001/train_data_step2.jsonl": {"roles_inferred": 1},
     "trl/weighted_rewards/completions/completions_00001.parquet": {"not_reconciled": 1},
+    # Records of kinds that came later.
+    **{
+        path: {"unknown_kind": 1}
+        for path in (
+            "copilot_cli/subagents/00000000-0000-4000-8000-000000000103/events.jsonl",
+            "cursor/results/00000000-0000-4000-8000-000000000104.jsonl",
+            "droid/sessions/-work/00000000-0000-4000-8000-000000000102.jsonl",
+            "droid/stream_json/older.jsonl",
+            "codex/flat/drifted.jsonl",
+            "pi/stopped/error.jsonl",
+            "pi/stopped/length.jsonl",
+        )
+    },
+    # AgentLab's steps are pickles, which are not loaded: its summaries state what is not read.
+    **{
+        f"agentlab/study/2026-01-01_00-00-00_GenericAgent-scripted-model_on_miniwob.{name}/summary_info.json": {
+            "not_reconciled": 1
+        }
+        for name in ("click-menu_7", "click-menu_8", "click-menu_9", "click-test_7", "click-test_8")
+    },
     # The provider failed at the third call: three calls were counted, two turns came back.
     "mini_swe_agent/crashed/datekit__leap-102/datekit__leap-102.traj.json": {"not_reconciled": 1},
 }
@@ -249,9 +269,12 @@ def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) ->
 
 CONVERSATIONS_BY_LINE = {
     f"jazzyalex+agent-sessions/Resources/Fixtures/{name}.jsonl"
-    for name in ("session_branch", "session_simple", "session_toolcall", "stage0/agents/droid/stream_json_small")
+    for name in ("session_simple",)
 }
 """Files with one message a line: one conversation each."""
+SEVERAL = ("claude_code", "copilot_cli", "opencode", "tau2")
+"""A session may hold the conversations of subagents, too; a folder of tau2 holds all simulations of a run, a storage of
+opencode all sessions."""
 RECORD_PROBLEMS = ("unreadable_record", "truncated", "no_messages", "no_events", "wrong_type")
 
 
@@ -273,8 +296,7 @@ def test_every_shared_record_is_a_trajectory_or_a_reasoned_problem(folder: str, 
     for row in logs.iter_rows(named=True):
         claimed = claims[row["source"]]
         found, records = read[claimed.group or row["source"]], count_records(claimed)
-        # Sessions may hold the conversations of subagents, too; a folder of tau2 holds all simulations of a run.
-        assert found == records or (found > records and claimed.format in ("claude_code", "tau2")), row["source"]
+        assert found == records or (found > records and claimed.format in SEVERAL), row["source"]
 
 
 def count_records(claimed: Claim) -> int:

@@ -110,7 +110,8 @@ def test_an_odd_trajectory_as_atif_worked_out_by_hand() -> None:
             {"tool_call_id": "1_2", "function_name": "bash", "arguments": {"command": "pwd"},
              "extra": {EXTRA: {"executed": True, "call_id": "1"}}},
             {"tool_call_id": "call_3", "function_name": "unknown", "arguments": {},
-             "extra": {EXTRA: {"invalid": "unparsable", "call_id": None, "raw_arguments": "{broken", "tool": None}}},
+             "extra": {EXTRA: {"invalid": "unparsable", "executed": None, "call_id": None, "raw_arguments": "{broken",
+                               "tool": None}}},
         ],
         "observation": {
             "results": [{"source_call_id": "1_1", "content": "out"}, {"source_call_id": "1_2", "content": ""}]

@@ -27,7 +27,8 @@ NOT_REPEATED = {"art", "verifiers"}
 """Their writers need packages that the tests do without."""
 WRITERS = (
     "verl", "chat", "hacks", "swe_agent", "openhands", "terminal_bench", "claude_code", "codex", "gemini_cli",
-    "tau2", "r2e_gym", "cline", *sorted(set(TRAINERS) - NOT_REPEATED),
+    "tau2", "r2e_gym", "cline", "copilot_cli", "cursor", "droid", "opencode", "pi",
+    *sorted(set(TRAINERS) - NOT_REPEATED),
 )  # fmt: skip
 """Those that need no foreign package."""
 BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}

@@ -59,6 +59,7 @@ def test_refused_calls_of_claude_code() -> None:
         ("codex/aborted", {("turn_aborted", "incomplete")}),
         ("codex/exec", {("turn.completed", "unknown"), ("turn.failed", "infrastructure_error")}),
         ("codex/bare", {(None, None)}),
+        ("codex/flat", {("error", "infrastructure_error"), (None, None)}),
         ("gemini_cli/json", {(None, None)}),
     ],
 )
@@ -75,6 +76,28 @@ def test_totals_of_codex_that_are_told_twice_count_once() -> None:
     assert calls["exit_code"].to_list() == [0, 1, 0, 0]
     bare = trajlab.read(SAMPLES / "codex" / "bare").tool_calls.sort("call").collect()
     assert bare["exit_code"].to_list() == [0, 1, 0, 0]
+
+
+def test_the_oldest_sessions_of_codex_are_read_whatever_their_keys_are_called() -> None:
+    corpus = trajlab.read(SAMPLES / "codex" / "flat")
+    rows = corpus.trajectories.select("n_steps", "n_calls", "n_executed", "model", "seconds", "task_id").collect()
+    assert rows["task_id"].n_unique() == 1
+    assert sorted(rows.drop("task_id").rows()) == [(3, 2, 2, "scripted-model", 30.0), (3, 2, 2, "scripted-model", 60.0)]
+    assert sorted(corpus.tool_calls.collect()["exit_code"].to_list()) == [0, 0, 1, 1]
+    assert [*corpus.problems.collect()["message"]] == [
+        "1 records of kinds that the reader does not know were passed over: debate (1)"
+    ]
+
+
+def test_contents_of_the_api_are_read() -> None:
+    corpus = trajlab.read(SAMPLES / "gemini_cli" / "history")
+    calls = corpus.tool_calls.sort("step").collect()
+    assert calls.select("tool", "executed", "exit_code", "is_error").rows() == [
+        ("read_file", True, None, True),
+        ("run_shell_command", True, 1, None),
+        ("run_shell_command", True, 0, None),
+    ]
+    assert corpus.steps.sort("step").collect()["reasoning_chars"].to_list() == [7, 7, 7, None]
 
 
 def test_lines_of_gemini_replay_to_the_document() -> None:
@@ -99,4 +122,7 @@ def test_fixtures_of_others_are_read(shared: Path) -> None:
     folder = shared / "samples" / "public"
     corpus = trajlab.read(folder / "daaain+claude-code-log", folder / "jazzyalex+agent-sessions")
     rows = corpus.trajectories.group_by("format").len().sort("format").collect().rows()
-    assert dict(rows) == {"chat": 1, "claude_code": 10, "codex": 6, "gemini_cli": 3}
+    assert dict(rows) == {
+        "chat": 1, "claude_code": 10, "codex": 9, "copilot_cli": 5, "cursor": 5, "droid": 6, "gemini_cli": 4,
+        "opencode": 3, "pi": 1,
+    }  # fmt: skip

@@ -92,6 +92,7 @@ def rollout() -> list[Json]:
     log.shell(REPRODUCE.thought, REPRODUCE.command, REPRODUCE.output, 1)
     log.patch()
     log.shell(CHECK.thought, CHECK.command, CHECK.output, 0)
+    log.item(type="agent_message", author="explorer", recipient="main", content=[{"type": "input_text", "text": "There are no other calendars."}])
     log.last()
     log.event("task_complete", last_agent_message="Leap years are read.")
     return log.rows
@@ -108,6 +109,23 @@ def bare() -> list[Json]:
     head = {"id": SESSION, "timestamp": "2025-06-01T00:00:00Z", "instructions": SYSTEM, "git": {}}
     items = [row["payload"] for row in rollout() if row["type"] == "response_item" and row["payload"].get("role") != "developer"]
     return [head, {"record_type": "state"}, *items, {"timestamp": "2025-06-01T00:01:00Z", "record_type": "state"}]
+
+
+def flat(*, drifted: bool = False) -> list[Json]:
+    """The oldest layout, and the same with other names of its keys and an item of a kind that came later."""
+    clock = "created_at" if drifted else "timestamp"
+    call, result = ("function_call", "function_result") if drifted else ("tool_call", "tool_result")
+    rows: list[Json] = [{"role": "user", "message" if drifted else "content": ISSUE, "model": MODEL}]
+    for turn, arguments in ((REPRODUCE, {"command": REPRODUCE.command}), (CHECK, CHECK.command)):
+        given = arguments if drifted or isinstance(arguments, str) else json.dumps(arguments)
+        if drifted and isinstance(given, str):
+            given = {"command": given}
+        output = f"Exit code: {turn.exit_code}\n{turn.output}"
+        rows += [{"type": call, "function": {"name": "shell"}, "arguments": given}, {"type": result, "name": "shell", "result": output}]
+    rows.append({"role": "assistant", "content": "Leap years are read."})
+    rows.append({"type": "debate", "text": "A kind that came later."} if drifted else {"type": "error", "text": "stream disconnected"})
+    rows = [{clock: f"2025-06-01T00:00:{5 * number:02d}Z", **row} for number, row in enumerate(rows)]
+    return [*rows, {"timestamp": "2025-06-01T00:01:00Z", "type": "world_state", "payload": {"full": True}}] if drifted else rows
 
 
 def executed(*, failed: bool = False) -> list[Json]:
@@ -135,6 +153,8 @@ def main(out: Path) -> None:
     write_lines(out / "rollout" / "2026" / "01" / "01" / name, rollout())
     write_lines(out / "aborted" / name, aborted())
     write_lines(out / "bare" / name, bare())
+    write_lines(out / "flat" / "session.jsonl", flat())
+    write_lines(out / "flat" / "drifted.jsonl", flat(drifted=True))
     write_lines(out / "exec" / "completed.jsonl", executed())
     write_lines(out / "exec" / "failed.jsonl", executed(failed=True))
 

@@ -55,9 +55,26 @@ def messages() -> list[Json]:
             {"id": "m6", "timestamp": when(6), "type": "info", "content": "Request cancelled."}, last]
 
 
+def history() -> Json:
+    """Contents as the API takes them: results come from the user, one of them without an id."""
+    contents: list[Json] = [{"role": "user", "parts": [{"text": ISSUE}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}]
+    for number, turn in enumerate((LOOK, REPRODUCE, CHECK), 1):
+        told = said(turn, number, "error" if turn is LOOK else "success")["toolCalls"][0]
+        key = {} if turn is CHECK else {"id": told["id"]}
+        response = told["result"][0]["functionResponse"]["response"]
+        contents += [{"role": "model", "parts": [{"text": f"Turn {number}.", "thought": True}, {"text": turn.thought},
+                                                 {"functionCall": {"name": told["name"], "args": told["args"], **key}}]},
+                     {"role": "user", "parts": [{"functionResponse": {"name": told["name"], "response": response, **key}}]}]
+    contents.append({"role": "gemini", "parts": [{"text": "Leap years are read."}]})
+    clock = [{**content, "ts": 1_767_225_600 + 10 * number} for number, content in enumerate(contents)]
+    return {"history": clock, "meta": {"model": MODEL}, "start_time": "2026-01-01T00:00:00.000Z", "summary": "Leap years",
+            "lastUpdated": "2026-01-01T00:02:00.000Z"}
+
+
 def main(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     write_json(out / "json" / "chats" / "session-2026-01-01T00-00-102.json", {**HEADER, "messages": messages()})
+    write_json(out / "history" / "checkpoint.json", history())
     user, *rest = messages()
     rows: list[Json] = [dict(HEADER), user, {"$set": {"lastUpdated": when(1)}}, said(REPAIR, 20), {"$rewindTo": "m0"}]
     rows += [{**rest[0], "toolCalls": []}, rest[0], *rest[1:], {"$set": {"lastUpdated": HEADER["lastUpdated"]}}]

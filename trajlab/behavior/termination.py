@@ -240,6 +240,58 @@ CLINE = {
 }
 """Cline: the last such message of its interface; without one the task goes on, or was left."""
 
+AGENTLAB = {
+    "terminated": ENDED,
+    "truncated": "truncated_budget",
+    "err_msg": "infrastructure_error",
+}
+"""AgentLab: which of these fields of the summary is set; an error counts first."""
+
+COPILOT_CLI = {
+    "task_complete": ENDED,
+    "routine": ENDED,
+    "abort": "incomplete",
+    "context_limit": "truncated_budget",
+    "error": "infrastructure_error",
+}
+"""Copilot CLI: how the session was shut down, or the abort or the type of the error before it; other errors are of the
+infrastructure."""
+
+CURSOR = {
+    "success": ENDED,
+    "error": "infrastructure_error",
+    "aborted": "incomplete",
+}
+"""Cursor: status of the last turn that ended; ``aborted`` where the error says that the user did it."""
+
+DROID = {
+    "completion": ENDED,
+    "error": "infrastructure_error",
+}
+"""Droid ``stream-json``: the last event that ends a turn."""
+
+OPENCODE = {
+    "stop": ENDED,
+    "length": "truncated_budget",
+    "MessageOutputLengthError": "truncated_budget",
+    "ContextOverflowError": "truncated_budget",
+    "StructuredOutputError": "invalid_action",
+    "MessageAbortedError": "incomplete",
+    "ProviderAuthError": "infrastructure_error",
+    "APIError": "infrastructure_error",
+    "UnknownError": "infrastructure_error",
+    "error": "infrastructure_error",
+}
+"""opencode: name of the last answer's error, else its ``finish``."""
+
+PI = {
+    "stop": ENDED,
+    "length": "truncated_budget",
+    "error": "infrastructure_error",
+    "aborted": "incomplete",
+}
+"""Pi: ``stopReason`` of the last answer; ``toolUse`` is no end."""
+
 GENERIC = {
     **SWE_AGENT,
     **MINI_SWE_AGENT,

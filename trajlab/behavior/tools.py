@@ -1,8 +1,8 @@
 """Tools of the scaffolds: which are shells, and what the others do.
 
 Vocabulary as data, by the tools' own definitions (SWE-agent, mini-swe-agent, OpenHands V0 and V1, Terminus,
-Claude Code, Codex, Gemini CLI, Cline, Inspect, R2E-Gym). Names are compared without case; where the same
-name means different things, the arguments decide.
+Claude Code, Codex, Gemini CLI, Cline, Copilot CLI, Cursor, Droid, opencode, Pi, Inspect, R2E-Gym). Names are compared
+without case; where the same name means different things, the arguments decide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS = {
         "bash shell sh execute_bash terminal run_shell_command execute_command exec_command bash_command "
         "bash_session "
         "run_command run_terminal_cmd run_in_terminal run_bash cmd local_shell container.exec "
-        "shell_command exec "
+        "shell_command exec write_bash "
         "unified_exec write_stdin execute computer_terminal run_terminal_command launch-process swe_shell"
     ),
     "python": (
@@ -31,14 +31,14 @@ KINDS = {
     ),
     "read": (
         "read open goto scroll_up scroll_down view view_image filemap read_file read_many_files "
-        "view_file view_code "
+        "view_file view_code readlints "
         "notebookread open_file read_text_file list_code_definition_names readfile cat_file"
     ),
     "search": (
         "grep glob find_file search_dir search_file search_files grep_search search_file_content "
         "list_directory list_files "
         "list_dir ls search codebase_search file_search find_files find_by_name list_allowed_directories "
-        "search_code globtool "
+        "search_code globtool find list semanticsearch semsearch codesearch "
         "greptool search_text"
     ),
     "edit": (
@@ -47,9 +47,9 @@ KINDS = {
         "str_replace create_file insert_content apply_diff search_replace search_and_replace undo_edit "
         "append_file "
         "replace_file_content multi_replace_file_content edit_notebook edit_block patch "
-        "str_replace_based_edit"
+        "str_replace_based_edit strreplace applypatch editnotebook"
     ),
-    "fileop": "delete_file move_file create_directory rename_file copy_file remove_file",
+    "fileop": "delete delete_file move_file create_directory rename_file copy_file remove_file",
     "editor": (
         "str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit"
     ),
@@ -57,7 +57,7 @@ KINDS = {
     "plan": (
         "plan update_plan todo todowrite todoread todo_write write_todos update_todo_list manage_todo_list "
         "task_tracker focus_chain taskcreate taskupdate tasklist taskget plan_mode_respond enterplanmode "
-        "exitplanmode save_memory"
+        "exitplanmode save_memory update_todo"
     ),
     "submit": (
         "submit finish exit_forfeit attempt_completion mark_task_complete complete_task task_complete "
@@ -65,12 +65,12 @@ KINDS = {
     ),
     "web": (
         "webfetch websearch web_search web_fetch google_web_search fetch browse browser browser_action "
-        "browse_interactive"
+        "browse_interactive fetchurl"
     ),
     "delegate": "task agent delegate new_task spawn_agent dispatch_agent",
     "control": (
         "bashoutput killshell kill_shell list_bash_processes wait send_message ask_followup_question "
-        "ask_user request_condensation"
+        "ask_user askuser question request_condensation read_bash stop_bash list_bash report_intent await"
     ),
 }
 """Kind of tool to the names the scaffolds give it.

@@ -135,6 +135,8 @@ def _call_id(call: ToolCall, place: int, calls: list[ToolCall]) -> str:
 
 def _call(call_id: str, call: ToolCall) -> dict[str, Any]:
     extra = without_none({name: getattr(call, name) for name in _CALL})
+    if call.executed is None and call.output is None:
+        extra["executed"] = None  # else a call without a result reads as one that was not run
     if call.requestor != "agent":
         extra["requestor"] = call.requestor
     if call.call_id != call_id:

@@ -52,6 +52,7 @@ def _restore_call(said: dict[str, Any], call: ToolCall) -> None:
     call.requestor = text(said.get("requestor")) or call.requestor
     raw = text(said.get("raw_arguments"))
     if raw is not None:
+        call.command = text(mapping(call.arguments).get("command"))  # of a shell whose arguments are plain text
         call.arguments = raw
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from trajlab.behavior.tools import shell_text
+from trajlab.formats._sessions import UnknownKinds
 from trajlab.formats._turns import Turns, tool_call
 from trajlab.formats._values import (
     content_text,
@@ -25,7 +27,7 @@ from trajlab.records import Step, ToolCall, Trajectory
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_call", "web_search_call",
                     "tool_search_call", "image_generation_call"})  # fmt: skip
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_result",
-                      "tool_search_output"})  # fmt: skip
+                      "function_result", "tool_search_output"})  # fmt: skip
 _OWN_NAMES = {"local_shell_call": "local_shell", "web_search_call": "web_search", "tool_search_call": "tool_search",
               "image_generation_call": "image_generation"}  # fmt: skip
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions")
@@ -38,12 +40,14 @@ class Rollout:
     Attributes:
         totals: The last stated total of tokens.
         usages: What each answer of the model used.
+        unknown: Items of kinds that are passed over.
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.turns = Turns(trajectory)
         self.totals: dict[str, Any] = {}
         self.usages: list[dict[str, Any]] = []
+        self.unknown = UnknownKinds()
         self._open: Step | None = None
 
     def _turn(self, timestamp: float | None) -> Step:
@@ -54,10 +58,13 @@ class Rollout:
         return self._open
 
     def item(self, item: dict[str, Any], timestamp: float | None) -> None:
-        """One item of the conversation."""
+        """One item of the conversation; of a kind that is not known, it is counted."""
         kind = text(item.get("type")) or ("message" if "role" in item else "")
         if kind == "message":
             self._message(item, timestamp)
+        elif kind == "agent_message":  # of another agent
+            self._open = None
+            self.turns.say("system", content_text(item.get("content")))
         elif kind == "reasoning":
             step = self._turn(timestamp)
             said = content_text(item.get("summary")) or content_text(item.get("content"))
@@ -67,9 +74,11 @@ class Rollout:
         elif kind in _OUTPUTS:
             self._open = None
             self._output(item)
+        else:
+            self.unknown.saw(kind, item)
 
     def _message(self, item: dict[str, Any], timestamp: float | None) -> None:
-        said = content_text(item.get("content"))
+        said = content_text(first(item.get("content"), item.get("message")))
         if item.get("role") == "assistant":
             step = self._turn(timestamp)
             step.text = joined([step.text, said]) or ""
@@ -83,10 +92,11 @@ class Rollout:
         name = first(word(item.get("name")), word(function.get("name")), _OWN_NAMES.get(kind))
         arguments = first(item.get("arguments"), item.get("input"), item.get("action"), function.get("arguments"))
         call_id = first(word(item.get("call_id")), word(item.get("id")))
-        if kind == "custom_tool_call":
-            call = ToolCall(name, text(arguments), call_id=call_id)  # free text, a patch mostly
-        else:
-            call = tool_call(name, arguments, call_id)
+        # The text of a custom tool is a patch mostly; the oldest sessions hold that of a shell as it is.
+        free = kind == "custom_tool_call" or (kind == "tool_call" and not isinstance(json_text(arguments), dict))
+        call = ToolCall(name, text(arguments), call_id=call_id) if free else tool_call(name, arguments, call_id)
+        if free and kind == "tool_call":
+            call.command = shell_text(name, call.arguments)
         self.turns.call(self._turn(timestamp), call)
         if kind in ("web_search_call", "image_generation_call"):  # done by the provider: no result is logged
             call.executed = True if item.get("status") in (None, "completed") else None

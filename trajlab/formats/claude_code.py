@@ -36,6 +36,8 @@ VARIANTS = {
 
 _SPEAKERS = frozenset({"user", "assistant", "system"})
 _BESIDE = frozenset({"file-history-snapshot", "queue-operation"})
+_NOT_OURS = ("message", "tool_call", "completion")
+"""Kinds of the stream of Droid, which begins with the same line."""
 _SUBAGENT = re.compile(r"agent-([\w-]{1,64})(\.meta\.json|\.jsonl)")
 
 
@@ -55,6 +57,8 @@ def recognise(probe: Probe) -> str | None:
     if probe.shape != "lines":
         return None
     rows = [record for record in probe.records if isinstance(record, dict)]
+    if any(row.get("type") in _NOT_OURS for row in rows):
+        return None
     if any(map(_is_stream_line, rows)):
         return "stream"
     return "session" if any(map(_is_session_line, rows)) else None

@@ -1,4 +1,4 @@
-"""Codex: rollout files, rollouts before the envelope, and ``codex exec --json``.
+"""Codex: rollout files, rollouts before the envelope (two layouts), and ``codex exec --json``.
 
 Source: types of @openai/codex-sdk 0.163.0 for ``exec --json``; for rollouts fixtures and converters of others, as the
 source was not at hand. Messages stand twice in a rollout; turns are built from ``response_item``, exit codes and tokens
@@ -30,9 +30,15 @@ VARIANTS = {
                        _CARRIES | {"agent_version", "model", "reasoning_tokens", "seconds", "started_at"}, whole=True),
     "bare": Variant("older rollouts: a line about the session, then Responses items",
                     frozenset({"native_id", "task_id", "agent", "started_at", "seconds"}), whole=True),
+    "flat": Variant("oldest sessions: lines of `timestamp` or `created_at` with `role`, or `type` of a call or result",
+                    frozenset({"task_id", "agent", "model", "logged_termination", "stop_reason", "started_at",
+                               "seconds"}), whole=True),
     "exec": Variant("`codex exec --json`: `thread.started`, `item.completed`, `turn.completed`",
                     _CARRIES - {"task_id"}, whole=True),
 }  # fmt: skip
+
+_FLAT = ("tool_call", "function_call", "tool_result", "function_result")
+_CLOCKS = frozenset({"timestamp", "created_at"})
 
 
 def recognise(probe: Probe) -> str | None:
@@ -47,7 +53,15 @@ def recognise(probe: Probe) -> str | None:
         return None
     if head.get("type") == "thread.started" and "thread_id" in head:
         return "exec"
-    return "bare" if {"id", "timestamp", "instructions"} <= set(head) and "payload" not in head else None
+    if {"id", "timestamp", "instructions"} <= set(head) and "payload" not in head:
+        return "bare"
+    return "flat" if "role" in head and any(map(_is_flat_call, rows)) else None
+
+
+def _is_flat_call(row: Any) -> bool:
+    if not isinstance(row, dict) or row.get("type") not in _FLAT:
+        return False
+    return bool(_CLOCKS & set(row)) and bool({"function", "result"} & set(row))
 
 
 def read(bundle: Bundle) -> Records:
@@ -61,6 +75,8 @@ def read(bundle: Bundle) -> Records:
             _exec(trajectory, rows)
         elif bundle.variant == "bare":
             _bare(trajectory, rows)
+        elif bundle.variant == "flat":
+            _flat(trajectory, rows)
         else:
             _rollout(trajectory, rows)
     except RecursionError:
@@ -87,9 +103,15 @@ def _rollout(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
             if name in CODEX:
                 ends.append(name)
     reader.turns.close(ran=None)
+    _passed_over(trajectory, reader)
     span(trajectory, [moment(row.get("timestamp")) for row in rows])
     _end(trajectory, ends)
     _totals(trajectory, reader.totals, [usage for usage in reader.usages if usage])
+
+
+def _passed_over(trajectory: Trajectory, reader: Rollout) -> None:
+    if (found := reader.unknown.problem()) is not None:
+        trajectory.problems.append(found)
 
 
 def _end(trajectory: Trajectory, ends: list[str]) -> None:
@@ -116,7 +138,25 @@ def _bare(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
     for row in rows[1:]:
         reader.item(row, moment(row.get("timestamp")))
     reader.turns.close()
+    _passed_over(trajectory, reader)
     span(trajectory, [moment(row.get("timestamp")) for row in rows])
+
+
+def _flat(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
+    """Calls and results have no ids: results come in the order of the calls."""
+    reader = Rollout(trajectory)
+    times = [moment(first(row.get("timestamp"), row.get("created_at"))) for row in rows]
+    ends: list[str] = []
+    for row, timestamp in zip(rows, times, strict=True):
+        trajectory.model = first(trajectory.model, word(row.get("model")))
+        if row.get("type") == "error":
+            ends.append("error")
+        elif "payload" not in row:
+            reader.item(row, timestamp)
+    reader.turns.close()
+    _passed_over(trajectory, reader)
+    _end(trajectory, ends)
+    span(trajectory, times)
 
 
 def _exec(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:

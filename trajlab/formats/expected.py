@@ -13,6 +13,7 @@ _SWE_AGENT = ("trajectory", "history", "info")
 _OPENHANDS_ROW = ("instance_id", "history", "metadata")
 
 EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("agentlab", "summary"): ("n_steps", "cum_reward", "cum_raw_reward", "err_msg"),
     ("areal", "flat"): ("task_id", "seqlen", "prompt_len", "head_version", "tail_version", "prompt", "completion"),
     ("areal", "segments"): ("task_id", "seqlen", "prompt_len", "version_rle", "prompt", "completion"),
     ("art", "jsonl"): ("trajectories",),
@@ -20,6 +21,10 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     **{("atif", f"1.{number}"): _ATIF for number in range(9)},
     ("atif", "converted"): _ATIF,
     **{("chat", name): _CHAT for name in ("openai", "anthropic", "responses", "sharegpt")},
+    ("copilot_cli", "events"): ("type", "data", "id", "timestamp", "parentId"),
+    ("cursor", "transcript"): ("role", "message"),
+    ("droid", "session"): ("type", "id"),
+    ("droid", "stream"): ("type", "session_id|sessionId"),
     ("mini_swe_agent", "list"): ("role", "content"),
     ("mini_swe_agent", "0"): ("info", "messages"),
     ("mini_swe_agent", "1"): ("info", "messages", "trajectory_format"),
@@ -32,6 +37,9 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     ("openhands", "pairs"): _OPENHANDS_ROW,
     ("openhands", "resolver"): ("issue", "git_patch", "history"),
     ("openhands_sdk", "output"): _OPENHANDS_ROW,
+    ("otel", "otlp"): ("resourceSpans",),
+    ("otel", "console"): ("context", "attributes", "start_time"),
+    ("pi", "session"): ("type", "id", "timestamp", "cwd"),
     ("predictions", "list"): ("instance_id", "model_patch"),
     ("predictions", "lines"): ("instance_id", "model_patch"),
     ("rllm", "episode_logger"): (*_RLLM, "episode_id", "training_step"),

@@ -1,6 +1,7 @@
-"""Gemini CLI: chats as one document, and (from 0.40 on) as lines with changes to them.
+"""Gemini CLI: chats as one document, (from 0.40 on) as lines with changes to them, and as contents of the API.
 
-Source: @google/gemini-cli-core 0.61.0, ``services/chatRecordingService``. There is no outcome and no cost.
+Source: @google/gemini-cli-core 0.61.0, ``services/chatRecordingService``; of contents a fixture of others and the types
+of the API. There is no outcome and no cost.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from typing import Any
 
 from trajlab.formats import Variant
-from trajlab.formats._turns import Turns, span, sum_tokens, task_of_prompt
+from trajlab.formats._turns import Turns, span, sum_tokens, task_of_prompt, tool_call
 from trajlab.formats._values import (
     Records,
     content_text,
@@ -41,16 +42,20 @@ _CARRIES = frozenset(
 VARIANTS = {
     "json": Variant("`chats/session-*.json`", _CARRIES, whole=True),
     "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`", _CARRIES, whole=True),
+    "history": Variant("a document with `history`: contents of `role` and `parts`",
+                       frozenset({"task_id", "agent", "model", "seconds", "started_at"}), whole=True),
 }
 
 _EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,5})\b")
-_AGENT = frozenset({"gemini", "model", "assistant"})
+_AGENT = ("gemini", "model", "assistant")
 
 
 def recognise(probe: Probe) -> str | None:
     """``sessionId`` and ``projectHash`` in the document or the first line."""
-    if probe.shape not in ("object", "lines") or b'"projectHash"' not in probe.head:
+    if probe.shape not in ("object", "lines"):
         return None
+    if b'"projectHash"' not in probe.head:
+        return "history" if _is_history(probe) else None
     if not {"sessionId", "projectHash"} <= probe.keys:
         return None
     if probe.shape == "object" and "messages" in probe.keys:
@@ -58,10 +63,18 @@ def recognise(probe: Probe) -> str | None:
     return "jsonl" if probe.shape == "lines" or probe.name.endswith(".jsonl") else None
 
 
+def _is_history(probe: Probe) -> bool:
+    if probe.shape != "object" or b'"parts"' not in probe.head or "history" not in probe.keys:
+        return False
+    contents = [content for record in probe.records for content in mappings(mapping(record).get("history"))[:1]]
+    return any({"role", "parts"} <= set(content) for content in contents)
+
+
 def read(bundle: Bundle) -> Records:
     """One trajectory a chat."""
-    if bundle.variant == "json":
-        yield from read_document(bundle, lambda value: iter([_trajectory(value, bundle)]), "a chat of Gemini CLI")
+    if bundle.variant != "jsonl":
+        make = _of_history if bundle.variant == "history" else _trajectory
+        yield from read_document(bundle, lambda value: iter([make(value, bundle)]), "a chat of Gemini CLI")
         return
     problems: list[Problem] = []
     chat = _replayed([row for _, row in json_lines(bundle, problems) if isinstance(row, dict)])
@@ -105,6 +118,49 @@ def _trajectory(chat: Any, bundle: Bundle) -> Trajectory:
     trajectory.reasoning_tokens = total(count(used.get("thoughts")) for used in reader.tokens)
     task_of_prompt(trajectory)
     return trajectory
+
+
+def _of_history(chat: Any, bundle: Bundle) -> Trajectory:
+    if not isinstance(chat, dict):
+        raise ValueError(f"found {type(chat).__name__}")
+    model = word(mapping(chat.get("meta")).get("model"))
+    trajectory = Trajectory(bundle.variant, "0", agent="Gemini CLI", model=model)
+    turns = Turns(trajectory)
+    contents = mappings(chat.get("history"))
+    for content in contents:
+        _content(turns, content)
+    turns.close()
+    times = [moment(content.get("ts")) for content in contents]
+    stated = [moment(chat.get("start_time")), moment(chat.get("lastUpdated"))]
+    span(trajectory, times if total(times) is not None else stated)
+    task_of_prompt(trajectory)
+    return trajectory
+
+
+def _content(turns: Turns, content: dict[str, Any]) -> None:
+    """Parts of one side: text, thoughts, calls; or results, which name their call or come in order."""
+    parts = mappings(content.get("parts"))
+    said = joined(text(part.get("text")) for part in parts if part.get("thought") is not True) or ""
+    if content.get("role") not in _AGENT:
+        for response in (mapping(part["functionResponse"]) for part in parts if "functionResponse" in part):
+            told = mapping(response.get("response"))
+            call = turns.answer(word(response.get("id")), content_text(first(told.get("output"), told.get("error"))))
+            if call is not None:
+                call.is_error = True if "error" in told else None
+                call.exit_code = _exit_code(call.output)
+        if said:
+            turns.say("user" if content.get("role") == "user" else "system", said)
+        return
+    step = turns.step()
+    step.text, step.timestamp = said, moment(content.get("ts"))
+    step.reasoning = joined(text(part.get("text")) for part in parts if part.get("thought") is True)
+    for made in (mapping(part["functionCall"]) for part in parts if "functionCall" in part):
+        turns.call(step, tool_call(made.get("name"), made.get("args"), made.get("id")))
+
+
+def _exit_code(output: str | None) -> int | None:
+    found = _EXIT_CODE.search((output or "")[-500:])
+    return int(found[1]) if found else None
 
 
 class _Reader:
@@ -156,8 +212,7 @@ class _Reader:
         elif output is not None or status in ("success", "error") or items(call.get("result")):
             made.executed, made.output = True, output or ""
             made.is_error = True if status == "error" else None
-            found = _EXIT_CODE.search((output or "")[-500:])
-            made.exit_code = int(found[1]) if found else None
+            made.exit_code = _exit_code(output)
             made.seconds = number(call.get("durationMs"))
         if made.seconds is not None:
             made.seconds /= 1000

@@ -12,6 +12,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs.*", "messages.*",
         "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.messages_and_choices.*.index",
     ),
+    # Steps are counted without the first observation; the trace of an error.
+    "agentlab": ("cum_raw_reward", "stack_trace", "stats.cum_steps", "stats.max_*"),
     "atif": (
         "schema_version", "continued_trajectory_ref", "agent.tool_definitions.*.function.parameters",
         "agent.tool_definitions.*.type", "steps.*.llm_call_count", "steps.*.message.*.type", "steps.*.model_name",
@@ -32,15 +34,44 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Events that repeat an item, with their clocks, and settings of the session.
     "codex": (
-        "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
-        "record_type", "status", "*summary.*.type",
+        "author", "*content.*.type", "*encrypted_content", "error.message", "git", "item.changes.*.kind", "payload.*",
+        "recipient", "record_type", "status", "*summary.*.type", "text",
+    ),
+    # Ids and places of the session, hooks, what a later event tells whole.
+    "copilot_cli": (
+        "data.arguments.*", "data.attachments", "data.context.*", "data.hook*", "data.input.*", "data.message",
+        "data.messageId", "data.modelMetrics.*.requests.*", "data.modelMetrics.*.usage.cacheWriteTokens",
+        "data.previousModel", "data.producer", "data.reason", "data.reasoningId", "data.role", "data.source",
+        "data.startTime", "data.statusCode", "data.summary", "data.toolRequests", "data.toolRequests.*.type",
+        "data.totalPremiumRequests", "data.totalToolCalls", "data.transformedContent", "data.turnId", "data.version",
+        "id", "parentId",
+    ),
+    # Where no call has a result's id, it belongs to the first that waits.
+    "cursor": ("content", "message.content.*.content.*.type", "message.content.*.tool_use_id", "metadata.*"),
+    "droid": (
+        "content", "cwd", "message", "messageId", "owner", "parentId", "source", "subtype", "title", "todos.*",
+        "toolId",
+    ),
+    # What an answer's parts tell; settings and what the interface shows.
+    "opencode": (
+        "agent", "directory", "error.data.*", "files", "hash", "mime", "mode", "model.*", "parentID", "path.*",
+        "projectID", "providerID", "state.metadata", "state.metadata.output", "state.title", "summary.title", "title",
+        "url",
+    ),
+    "pi": (
+        "customType", "cwd", "display", "firstKeptEntryId", "label", "message.api", "message.cancelled",
+        "message.customType", "message.display", "message.errorMessage", "message.exitCode", "message.fromId",
+        "message.provider", "message.toolName", "message.truncated", "message.usage.cost.cache*",
+        "message.usage.cost.input", "message.usage.cost.output", "message.usage.totalTokens", "parentId", "provider",
+        "targetId", "thinkingLevel", "tokensBefore", "version",
     ),
     # What the terminal showed.
     "gemini_cli": (
         "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total", "*toolCalls",
         "*toolCalls.*.displayName", "*toolCalls.*.result.*.functionResponse.id",
         "*toolCalls.*.result.*.functionResponse.name", "*toolCalls.*.resultDisplay", "*toolCalls.*.status",
-        "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp",
+        "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp", "history.*.parts.*.functionResponse.name",
+        "history.*.parts.*.inlineData.*", "lastUpdated", "start_time", "summary",
     ),
     # How the container was run; totals where `agent_result` has them; what an ATIF document beside it repeats.
     "harbor": (
@@ -104,6 +135,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "persistence_dir", "secret_registry.*", "security_risk", "source", "stats.*", "stuck_detection", "summary",
         "system_prompt.*", "tags", "test_result", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
         "value.usage_to_metrics.*", "workspace.*",
+    ),
+    # The resource, names and ids of spans: their order and the ids of calls tell what belongs together.
+    "otel": (
+        "resourceSpans.*.resource.*", "resourceSpans.*.scopeSpans.*.scope.*", "resourceSpans.*.events.*.timeUnixNano",
+        "resourceSpans.*.flags", "resourceSpans.*.kind", "resourceSpans.*.name", "resourceSpans.*panId",
+        "resourceSpans.*.status", "resourceSpans.*.status.message",
     ),
     "predictions": ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost"),
     "r2e_gym": (

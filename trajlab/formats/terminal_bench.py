@@ -119,7 +119,11 @@ def _fill(trajectory: Trajectory, episodes: list[dict[str, SourceFile]], problem
             _shown(turns, prompt)
         said = _text(files.get("response.json") or files.get("response.txt"), problems)
         if said:
-            _episode(turns, said)
+            try:
+                _episode(turns, said)
+            except RecursionError:
+                message = f"episode {number}: a value is nested too deeply to be read"
+                problems.append(Problem("unreadable_record", message))
     turns.close()
 
 

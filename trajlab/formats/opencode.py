@@ -1,0 +1,132 @@
+"""opencode: its storage of one file a session, a message and a part of a message.
+
+Source: ``packages/opencode/src/session/message-v2.ts`` of opencode 1.x, and fixtures of others. Files of one storage
+are read together, as the path of a part does not tell its session; each session is a trajectory. Prompt tokens are the
+sum of uncached, read and written ones. Parts whose message is lost are kept.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from trajlab.formats import Variant
+from trajlab.formats._opencode_session import Parts, fill
+from trajlab.formats._turns import task_of_prompt
+from trajlab.formats._values import Records, load, mapping, moment, word
+from trajlab.records import Problem, Trajectory
+from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.probe import Probe
+
+VARIANTS = {
+    "storage": Variant(
+        "`session/<project>/<id>.json`, `message/<session>/<id>.json`, `part/<message>/<id>.json`",
+        frozenset(
+            {
+                "native_id", "task_id", "agent", "agent_version", "model", "logged_termination", "stop_reason",
+                "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost", "seconds",
+                "started_at", "gradable",
+            }
+        ),
+    ),
+}  # fmt: skip
+
+_DEPTHS = {"part": (1, 2, 3), "message": (2,), "session": (2,)}
+"""How far above the file the folder of that name stands: older versions nest deeper, or not at all."""
+_KEYS = {"part": {"id", "type"}, "message": {"id", "role", "time"}, "session": {"id", "time", "version"}}
+
+
+def _place(path: PurePosixPath) -> tuple[str, PurePosixPath] | None:
+    """Kind of file, and the folder of the storage."""
+    folders = path.parts[:-1]
+    for kind, depths in _DEPTHS.items():
+        for depth in depths:
+            if len(folders) >= depth and folders[-depth] == kind:
+                root = folders[:-depth]
+                nested = kind != "session" and root[-1:] == ("session",)
+                return kind, PurePosixPath(*(root[:-1] if nested else root))
+    return None
+
+
+def group(relpath: str, variant: str) -> str | None:
+    """The storage."""
+    place = _place(PurePosixPath(relpath))
+    return str(place[1]) if place is not None else None
+
+
+def recognise(probe: Probe) -> str | None:
+    """By its folder, with the keys that a file of that kind has."""
+    if probe.shape != "object" or not probe.name.endswith(".json"):
+        return None
+    place = _place(PurePosixPath(probe.file.path))
+    return "storage" if place is not None and _KEYS[place[0]] <= probe.keys else None
+
+
+def read(bundle: Bundle) -> Records:
+    """One trajectory a session."""
+    problems: list[Problem] = []
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {"session": {}, "message": {}, "part": {}}
+    for file in bundle.files:
+        _keep(file, found, problems)
+    yield from problems
+    sessions = _by_session(found)
+    for number, name in enumerate(sorted(sessions)):
+        yield _trajectory(bundle, number, name, sessions[name], found["session"].get(name, []))
+    if not sessions:
+        yield Problem("no_messages", "no message of a session; expected files of opencode's storage")
+
+
+def _keep(file: SourceFile, found: dict[str, dict[str, list[dict[str, Any]]]], problems: list[Problem]) -> None:
+    """Sessions by their id, messages by their session's, parts by their message's."""
+    path = PurePosixPath(file.path)
+    kind = (_place(path) or ("part",))[0]
+    try:
+        value = load(file, problems)
+    except (ValueError, RecursionError) as error:
+        problems.append(Problem("unreadable_record", f"{path.name}: {error}; expected a {kind} of opencode"))
+        return
+    record = mapping(value)
+    if not record:
+        problems.append(Problem("unreadable_record", f"{path.name}: found no object, expected a {kind} of opencode"))
+        return
+    owner = {"session": "id", "message": "sessionID", "part": "messageID"}[kind]
+    key = word(record.get(owner)) or (path.stem if kind == "session" else path.parent.name)
+    found[kind].setdefault(key, []).append({**record, "#file": path.name})
+
+
+def _by_session(found: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, list[Parts]]:
+    """Messages of each session with their parts, in order; parts without a message come last."""
+    parts = {key: sorted(group_, key=lambda part: str(part["#file"])) for key, group_ in found["part"].items()}
+    sessions: dict[str, list[Parts]] = {}
+    for session, messages in found["message"].items():
+        for message in sorted(messages, key=_when):
+            key = word(message.get("id")) or ""
+            sessions.setdefault(session, []).append((message, parts.pop(key, [])))
+    for key, lost in parts.items():
+        session = next((name for part in lost if (name := word(part.get("sessionID")))), "")
+        sessions.setdefault(session, []).append(({"id": key}, lost))
+    for session in found["session"]:
+        sessions.setdefault(session, [])
+    return sessions
+
+
+def _when(message: dict[str, Any]) -> tuple[float, str]:
+    return moment(mapping(message.get("time")).get("created")) or 0.0, word(message.get("id")) or ""
+
+
+def _trajectory(
+    bundle: Bundle, number: int, name: str, messages: list[Parts], heads: list[dict[str, Any]]
+) -> Trajectory:
+    trajectory = Trajectory(bundle.variant, str(number), native_id=name or None, agent="opencode")
+    head = next(iter(heads), {})
+    trajectory.agent_version = word(head.get("version"))
+    if word(head.get("parentID")):
+        trajectory.agent, trajectory.gradable = "opencode subagent", False
+    try:
+        fill(trajectory, messages, mapping(head.get("time")))
+    except RecursionError:
+        trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
+    task_of_prompt(trajectory)
+    return trajectory
+
+
