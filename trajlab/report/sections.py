@@ -49,7 +49,8 @@ def conclusion(audit: EpochAudit) -> Html:
     tasks = frame["task_id"].n_unique() - int(frame["task_id"].null_count() > 0)
     correct = audit.estimate("correct_rate")
     told = "correctness is not observed" if correct.value is None else f"{correct} correct"
-    what = f"{frame.height:,} trajectories of {tasks:,} tasks: {told}."
+    trajectories = f"{frame.height:,} {'trajectory' if frame.height == 1 else 'trajectories'}"
+    what = f"{trajectories} of {tasks:,} {'task' if tasks == 1 else 'tasks'}: {told}."
     worst = [f for f in audit.findings if f.status in ("alarm", "warn") and f.code != COLLAPSE]  # told before them
     failed = [gate for gate in audit.gates if gate.status in ("failed", "inconclusive")]
     parts = [callout("alarm", f"Gate {gate.name}: {gate.message}") for gate in failed]
