@@ -222,3 +222,12 @@ def test_the_command_says_what_is_lost(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "openai has no place for: " in result.output
     assert "call.exit_code (" in result.output
+
+
+def test_a_log_nested_too_deeply_is_said_and_its_neighbours_are_written(tmp_path: Path) -> None:
+    rows = [{"instance_id": "fine", "messages": [{"role": "assistant", "content": "Done."}]}]
+    deep = '{"instance_id": "deep", "messages": ' + "[" * 50_000 + "]" * 50_000 + "}\n"
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n" + deep + json.dumps(rows[0]) + "\n")
+    done = convert(tmp_path / "rows.jsonl", out=tmp_path / "out", to="openai")
+    assert done.trajectories == 2
+    assert [said.partition(":")[0] for said in done.unread] == ["unreadable_record"]

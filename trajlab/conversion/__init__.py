@@ -15,11 +15,10 @@ from trajlab.api import read
 from trajlab.conversion import atif, openai_messages
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.manifest import MANIFEST
-from trajlab.corpus.parts import record_key
+from trajlab.corpus.parts import UnitBundle, identified, rest_not_read
 from trajlab.corpus.plan import UnitSizes, pack
 from trajlab.corpus.rows import identity
-from trajlab.errors import UsageError, not_written
-from trajlab.formats import log_format
+from trajlab.errors import TrajlabError, UsageError, not_written
 from trajlab.progress import progress
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.field_mapping import load_mapping
@@ -116,21 +115,24 @@ def _records(corpus: Corpus, *, forced: bool) -> Iterator[tuple[str, str, Trajec
     verdicts = {row[0]: row[1:] for row in _verdicts(corpus).iter_rows()}
     bundles = [item for unit in units for item in unit.bundles]
     for item in progress(bundles, total=len(bundles), unit="file", description="converting"):
-        seen: dict[str, int] = {}
-        by_line = item.bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
-        for record in log_format(item.bundle.format).read(item.bundle):
+        for key, record in _read(item):
             if isinstance(record, Problem):
                 yield "", item.run, record
                 continue
-            name = record.run if record.run and not item.forced_run else item.run
-            record.run = name
-            key = identity(name, item.bundle.format, item.place, record_key(record, seen, by_line=by_line))
-            if record.attempt is None:
-                record.attempt = item.attempt
-            record.correct, record.outcome, record.termination = verdicts.get(
-                key, (record.correct, record.outcome, record.termination)
-            )
-            yield key, name, record
+            run = record.run or item.run
+            trajectory_id = identity(run, item.bundle.format, item.place, key)
+            told = (record.correct, record.outcome, record.termination)
+            record.correct, record.outcome, record.termination = verdicts.get(trajectory_id, told)
+            yield trajectory_id, run, record
+
+
+def _read(item: UnitBundle) -> Iterator[tuple[str, Trajectory | Problem]]:
+    try:
+        yield from identified(item)
+    except (TrajlabError, MemoryError):
+        raise
+    except Exception as error:  # a defect of ours, met in one file, must not cost the others
+        yield "", rest_not_read(error)
 
 
 def _verdicts(corpus: Corpus) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -169,30 +170,44 @@ def read_unit(task: UnitTask) -> UnitSummary:
 def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
     bundle = item.bundle
     place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath, item.place)
-    seen: dict[str, int] = {}
-    by_line = bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
     try:
-        for record in log_format(bundle.format).read(bundle):
+        for key, record in identified(item):
             if isinstance(record, Problem):
                 rows.note(place, record)
                 continue
-            own = place
-            if record.attempt is None:
-                record.attempt = item.attempt
-            if record.run and not item.forced_run:
-                own = msgspec.structs.replace(place, run=record.run)
-            rows.add(own, record_key(record, seen, by_line=by_line), record)
-    except OSError as error:
-        rows.note(place, Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read"))
-    except RecursionError:
-        rows.note(place, Problem("unreadable_record", "a value is nested too deeply; the rest of the file is not read"))
+            own = place if record.run in (None, item.run) else msgspec.structs.replace(place, run=record.run)
+            rows.add(own, key, record)
     except (TrajlabError, MemoryError):
         raise
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
-        rows.note(place, failed(error, "the rest of the file is not read"))
+        rows.note(place, rest_not_read(error))
 
 
-def record_key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
+def identified(item: UnitBundle) -> Iterator[tuple[str, Trajectory | Problem]]:
+    """Records of a bundle, each with what identifies it in its file; run and attempt as the plan has them."""
+    seen: dict[str, int] = {}
+    by_line = item.bundle.file.relpath.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"))
+    for record in log_format(item.bundle.format).read(item.bundle):
+        if isinstance(record, Problem):
+            yield "", record
+            continue
+        if record.attempt is None:
+            record.attempt = item.attempt
+        if item.forced_run or not record.run:
+            record.run = item.run
+        yield _key(record, seen, by_line=by_line), record
+
+
+def rest_not_read(error: Exception) -> Problem:
+    """The problem of a file whose reading ended early."""
+    if isinstance(error, OSError):
+        return Problem("unreadable", f"{error.strerror or error}; the rest of the file is not read")
+    if isinstance(error, RecursionError):
+        return Problem("unreadable_record", "a value is nested too deeply; the rest of the file is not read")
+    return failed(error, "the rest of the file is not read")
+
+
+def _key(record: Trajectory, seen: dict[str, int], *, by_line: bool) -> str:
     """Identity in the file: in line files the place keeps slices apart; elsewhere the native id, counted on repeat."""
     if by_line:
         return f"{record.native_id or ''}@{record.ordinal}"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import xxhash
 
 from trajlab.behavior.termination import classify_generic
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import ChatMessage, Conversation
 from trajlab.formats._chat_text import parse_prompt, parse_response, tools_in_prompt
+from trajlab.formats._turns import task_of_prompt
 from trajlab.records import Message, Problem, RewardPart, Step, Trajectory
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import COLUMNS, FieldMapping, fitted, is_there, look_up
@@ -120,8 +120,7 @@ def _trajectory(record: Any, mapping: FieldMapping, ordinal: str, number: int | 
     trajectory.rewards = [RewardPart(name, to_float(look_up(record, place))) for name, place in mapping.rewards.items()]
     if trajectory.termination is None:
         trajectory.termination = classify_generic(trajectory.stop_reason)
-    if trajectory.task_id is None:
-        trajectory.task_id = _prompt_digest(trajectory.messages)
+    task_of_prompt(trajectory)
     return trajectory
 
 
@@ -170,9 +169,3 @@ def _flat(record: Any, mapping: FieldMapping, trajectory: Trajectory) -> tuple[l
         return conversation.messages, conversation.steps
     trajectory.tools_offered = tools_in_prompt(prompt)
     return parse_prompt(prompt) + conversation.messages, conversation.steps
-
-
-def _prompt_digest(messages: list[Message]) -> str | None:
-    """Equal prompts are one task, where no column names it."""
-    prompt = "\0".join(m.text for m in messages if m.role == "user" and m.after_step is None)
-    return f"prompt:{xxhash.xxh3_64_hexdigest(prompt.encode('utf-8', 'replace'))}" if prompt else None
