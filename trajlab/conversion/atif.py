@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trajlab.conversion.common import cleaned, in_order, without_none
+from trajlab.conversion.common import cleaned, in_order, tool_definitions, without_none
 from trajlab.formats._atif_extra import EXTRA, NOBODY
 from trajlab.records import Message, Step, ToolCall, Trajectory
 
@@ -59,7 +59,7 @@ def encode(trajectory: Trajectory) -> bytes:
 
 def _agent(trajectory: Trajectory) -> dict[str, Any]:
     tools = trajectory.tools_offered
-    definitions = None if tools is None else [{"type": "function", "function": {"name": name}} for name in tools]
+    definitions = None if tools is None else tool_definitions(tools)
     return without_none(
         {
             "name": trajectory.agent or "unknown",

@@ -27,6 +27,11 @@ def without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def tool_definitions(names: list[str]) -> list[dict[str, Any]]:
+    """Tools offered, of which no more than the name is known."""
+    return [{"type": "function", "function": {"name": name}} for name in names]
+
+
 def cleaned(value: Any) -> Any:
     """A value without lone surrogates, which JSON in UTF-8 cannot hold."""
     if isinstance(value, str):

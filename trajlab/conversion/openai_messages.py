@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trajlab.conversion.common import cleaned, in_order, without_none
+from trajlab.conversion.common import cleaned, in_order, tool_definitions, without_none
 from trajlab.records import Message, Step, ToolCall, Trajectory
 
 DOC = "OpenAI chat messages: one trajectory a line, one file a run"
@@ -32,7 +32,7 @@ def encode(trajectory: Trajectory) -> bytes:
     row: dict[str, Any] = {"messages": _messages(trajectory)}
     row |= without_none({column: getattr(trajectory, field) for column, field in _COLUMNS.items()})
     if trajectory.tools_offered is not None:
-        row["tools"] = [{"type": "function", "function": {"name": name}} for name in trajectory.tools_offered]
+        row["tools"] = tool_definitions(trajectory.tools_offered)
     return msgspec.json.encode(cleaned(row)) + b"\n"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 from trajlab.behavior.tools import kind_of_tool
-from trajlab.formats._turns import Turns, exit_code_in, tool_call
-from trajlab.formats._values import content_text, first, flag, joined, json_lines, mappings, text, word
-from trajlab.records import Problem, Step, ToolCall
+from trajlab.formats._turns import Turns, exit_code_in, span, task_of_prompt, tool_call
+from trajlab.formats._values import content_text, first, flag, joined, json_lines, mappings, moment, text, word
+from trajlab.records import Problem, Step, ToolCall, Trajectory
 from trajlab.sources.files import Bundle
 
 CALLS = frozenset({"tool_use", "tool_call", "tool-call", "toolCall"})
@@ -52,6 +52,32 @@ def kind_of(record: dict[str, Any]) -> str:
 def rows_of(bundle: Bundle, problems: list[Problem]) -> list[dict[str, Any]]:
     """The objects among the lines of a file."""
     return [row for _, row in json_lines(bundle, problems) if isinstance(row, dict)]
+
+
+class SessionReader(Protocol):
+    """Takes the lines of one session, in order."""
+
+    trajectory: Trajectory
+    turns: Turns
+    unknown: UnknownKinds
+
+    def take(self, row: dict[str, Any]) -> None:
+        """One line."""
+
+
+def fill_session(reader: SessionReader, rows: list[dict[str, Any]]) -> None:
+    """Let a reader take all lines; times, task and kinds it does not know are told of them."""
+    trajectory = reader.trajectory
+    try:
+        for row in rows:
+            reader.take(row)
+        reader.turns.close()
+    except RecursionError:
+        trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
+    span(trajectory, [moment(row.get("timestamp")) for row in rows])
+    if (found := reader.unknown.problem()) is not None:
+        trajectory.problems.append(found)
+    task_of_prompt(trajectory)
 
 
 def agent_blocks(turns: Turns, step: Step, content: Any) -> None:

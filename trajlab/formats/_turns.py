@@ -97,8 +97,10 @@ class Turns:
 
 def task_of_prompt(trajectory: Trajectory) -> None:
     """Equal prompts are one task, where the log names none."""
+    if trajectory.task_id is not None:
+        return
     prompt = "\0".join(m.text for m in trajectory.messages if m.role == "user" and m.after_step is None)
-    if trajectory.task_id is None and prompt:
+    if prompt:
         trajectory.task_id = f"prompt:{xxhash.xxh3_64_hexdigest(prompt.encode('utf-8', 'replace'))}"
 
 

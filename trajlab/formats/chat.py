@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
-import xxhash
 
 from trajlab.behavior.termination import classify_generic
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import AGENT_ROLES, TOOL_ROLES, ChatMessage, Conversation, plain_text
 from trajlab.formats._chat_salvage import said_of, without_wrong_types
+from trajlab.formats._turns import task_of_prompt
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.elements import elements
 from trajlab.sources.files import Bundle
@@ -259,19 +259,12 @@ def _one_row(
         return
     trajectory.ordinal, trajectory.line, trajectory.native_id = ordinal, number, native_id
     trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
-    if trajectory.task_id is None:
-        trajectory.task_id = _prompt_digest(conversation)
+    task_of_prompt(trajectory)
     if fixes:
         trajectory.problems.append(Problem("cleaned", ", ".join(fixes), number))
     if dropped:
         trajectory.problems.append(Problem("wrong_type", said_of(list(dropped)), number))
     yield trajectory
-
-
-def _prompt_digest(conversation: Conversation) -> str | None:
-    """Equal prompts are one task, where no column names it."""
-    prompt = "\0".join(m.text for m in conversation.messages if m.role == "user" and m.after_step is None)
-    return f"prompt:{xxhash.xxh3_64_hexdigest(prompt.encode('utf-8', 'replace'))}" if prompt else None
 
 
 def _messages(row: Row) -> list[ChatMessage] | None:

@@ -11,8 +11,17 @@ from typing import Any
 
 from trajlab.behavior.termination import DROID
 from trajlab.formats import Variant
-from trajlab.formats._sessions import UnknownKinds, agent_blocks, apart, kind_of, rows_of, settle, take_results
-from trajlab.formats._turns import Turns, span, task_of_prompt, tool_call
+from trajlab.formats._sessions import (
+    UnknownKinds,
+    agent_blocks,
+    apart,
+    fill_session,
+    kind_of,
+    rows_of,
+    settle,
+    take_results,
+)
+from trajlab.formats._turns import Turns, tool_call
 from trajlab.formats._values import (
     Records,
     content_text,
@@ -72,16 +81,7 @@ def read(bundle: Bundle) -> Records:
     yield from problems
     trajectory = Trajectory(bundle.variant, "0", agent="Droid")
     reader = _Session(trajectory) if bundle.variant == "session" else _Stream(trajectory)
-    try:
-        for row in rows:
-            reader.take(row)
-        reader.turns.close()
-    except RecursionError:
-        trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
-    span(trajectory, [moment(row.get("timestamp")) for row in rows])
-    if (found := reader.unknown.problem()) is not None:
-        trajectory.problems.append(found)
-    task_of_prompt(trajectory)
+    fill_session(reader, rows)
     yield trajectory
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from trajlab.behavior.termination import PI
 from trajlab.formats import Variant
-from trajlab.formats._sessions import UnknownKinds, agent_blocks, kind_of, rows_of, settle
-from trajlab.formats._turns import Turns, span, sum_tokens, task_of_prompt
+from trajlab.formats._sessions import UnknownKinds, agent_blocks, fill_session, kind_of, rows_of, settle
+from trajlab.formats._turns import Turns, sum_tokens
 from trajlab.formats._values import (
     Records,
     content_text,
@@ -68,19 +68,10 @@ def read(bundle: Bundle) -> Records:
     yield from problems
     reader = _Reader(Trajectory(bundle.variant, "0", agent="Pi"))
     trajectory = reader.trajectory
-    try:
-        for row in rows:
-            reader.take(row)
-        reader.turns.close()
-    except RecursionError:
-        trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
-    span(trajectory, [moment(row.get("timestamp")) for row in rows])
+    fill_session(reader, rows)
     sum_tokens(trajectory)
     trajectory.cached_tokens = total(reader.cached)
     trajectory.cost = total(step.cost for step in trajectory.steps)
-    if (found := reader.unknown.problem()) is not None:
-        trajectory.problems.append(found)
-    task_of_prompt(trajectory)
     yield trajectory
 
 
