@@ -1,0 +1,1 @@
+"""What people read and how: samples, the reviewer, labels, and what labels give."""
