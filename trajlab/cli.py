@@ -11,6 +11,7 @@ import click
 
 from trajlab import __version__
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError, UsageError
+from trajlab.review.command import review
 
 _EXIT_CODES = (
     "Exit codes: 0 passed, 1 a gate failed or is inconclusive, 2 usage, 3 notebook error, "
@@ -55,6 +56,9 @@ _JOBS = click.option("--jobs", type=click.IntRange(1), metavar="N", help="Proces
 @click.version_option(__version__, prog_name="trajlab")
 def cli() -> None:
     """What did the agents do? Logs of agent runs to tables, audits and reports."""
+
+
+cli.add_command(review)
 
 
 @cli.command()

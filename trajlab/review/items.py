@@ -22,8 +22,8 @@ from trajlab.records import ToolCall
 from trajlab.review.edits import Edit, EditReader
 from trajlab.schema import BEHAVIOUR, OVERLAY, TRAJECTORIES
 
-CHUNK_CHARS = 1_000_000
-"""Characters of JSON after which a new chunk begins, so that a browser never decodes all of a long trajectory at once."""
+CHUNK_BYTES = 1_000_000
+"""Bytes of JSON after which a new chunk begins, so that a browser never decodes a long trajectory at once."""
 
 MESSAGE, PROMPT, CALL = "M", "P", "O"
 """Letters of a turn without calls, of a prompt, and of a call of which no more is said."""
@@ -126,7 +126,7 @@ class Trajectories:
         missing = [one for one in self.ids if one not in self._rows]
         if missing:
             found = f"no trajectory {missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-            raise UsageError(str(corpus.folder), found, "trajectories of the sample", "Take the corpus it was drawn from")
+            raise UsageError(str(corpus.folder), found, "those of the sample", "Take the corpus it was drawn from")
         names = ("prompts", "steps", "tool_calls", "texts", "call_results", "hits", "rewards")
         self._tables = {name: _by_id(corpus.table(name).filter(wanted)) for name in names}
         if self.ids and not self._tables["texts"]:
@@ -172,7 +172,7 @@ class Trajectories:
         size = 0
         for turn in self.turns(key):
             encoded = msgspec.json.encode(turn)
-            if held and size + len(encoded) > CHUNK_CHARS:
+            if held and size + len(encoded) > CHUNK_BYTES:
                 chunks.append(_packed(held))
                 held, size = [], 0
             held.append(encoded)

@@ -45,7 +45,8 @@ def worklist(corpus: Corpus, sample: object = None, *, n: int = 20, seed: int = 
     Args:
         corpus: The corpus.
         sample: A manifest: a JSON file, what it holds, or an object with its fields (``id``, ``items`` with
-            ``trajectory_id``, ``probability``, ``stratum``). ``None``: a simple random draw without re-runs and duplicates.
+            ``trajectory_id``, ``probability``, ``stratum``). ``None``: a simple random draw, without re-runs
+            and duplicates.
         n: Trajectories drawn; fewer where there are fewer.
         seed: Seed of the draw.
 

@@ -5,7 +5,7 @@ const MOST_DIFFERENCES = 600;
 /** Unchanged lines around a change. */
 const CONTEXT_LINES = 3;
 /** Lines of a difference that are shown at once. */
-const DIFF_LINES = 300;
+const DIFF_LINES = 60;
 
 /** @typedef {{sign: " " | "+" | "-", text: string}} DiffLine */
 
@@ -121,6 +121,11 @@ function diffTable(lines) {
   return el;
 }
 
+/** @param {string | undefined} text @returns {string[]} its lines; a line end begins no further one */
+function linesOf(text) {
+  return text ? text.replace(/\n$/, "").split("\n") : [];
+}
+
 const HOW = {
   write: "writes", append: "appends to", replace: "replaces in", insert: "inserts into", patch: "patches",
   script: "edits by script", program: "edits by its own code",
@@ -136,9 +141,7 @@ function editView(edit) {
   }
   if (edit.how === "program") return h("div", { class: "edit" }, head);
   if (edit.how === "script") return h("div", { class: "edit" }, head, new TextView(shown(edit.new ?? ""), { head: 2000, tail: 0 }).el);
-  const before = edit.old ? edit.old.split("\n") : [];
-  const after = edit.new ? edit.new.split("\n") : [];
-  const lines = lineDiff(before, after);
+  const lines = lineDiff(linesOf(edit.old), linesOf(edit.new));
   const added = lines.filter((line) => line.sign === "+").length;
   const removed = lines.filter((line) => line.sign === "-").length;
   head.append(h("span", { class: "counts" }, ` +${added} \u2212${removed}`));

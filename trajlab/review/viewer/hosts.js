@@ -115,6 +115,7 @@ function render({ model, el }) {
     keys: root,
     reviewer: index.reviewer ?? "",
     labels: [],
+    warning: index.warning,
     load: async (place) => unpackAll((await kernel.ask({ kind: "item", item: index.items[place].id })).buffers),
     save: async (row) => (await kernel.ask({ kind: "label", row })).message.told,
   });

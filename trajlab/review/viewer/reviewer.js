@@ -18,6 +18,8 @@ class Reviewer {
     this.book = new LabelBook();
     host.labels.forEach((row) => this.book.put(row));
     this.place = 0;
+    /** While a trajectory is on its way, no key may label the one before it. */
+    this.busy = true;
     /** @type {(Loaded | null)[]} */
     this.loaded = [];
     /** @type {Strip[]} */
@@ -62,7 +64,7 @@ class Reviewer {
 
   #bar() {
     this.title = h("h2", { class: "title" });
-    this.progress = h("span", { class: "progress" });
+    this.progress = h("span", { class: "place" });
     this.search = /** @type {HTMLInputElement} */ (h("input", {
       type: "search", placeholder: "Search (/)", "aria-label": "Search in the trajectory",
       oninput: () => this.#searchSoon(), onkeydown: (event) => this.#searchKey(event),
@@ -104,6 +106,7 @@ class Reviewer {
       return;
     }
     this.place = place;
+    this.busy = true;
     const loaded = await this.#load(place);
     if (!loaded || this.place !== place) return;
     this.#alone();
@@ -139,6 +142,8 @@ class Reviewer {
     const first = Math.max(0, this.list.rows.findIndex((row) => row.cells[0]?.turn.step !== undefined));
     this.list.select(first, 0, { scroll: false, focus: !this.root.querySelector("input:focus, textarea:focus") });
     this.#labelled();
+    this.#advance(0);
+    this.busy = false;
     this.say(`${oneLine(this.item.title, 80)}: ${counted(this.item.steps, "step")}.`);
     if (this.search.value) this.#search();
   }
@@ -196,8 +201,12 @@ class Reviewer {
   /** @param {number} place */
   async #compareWith(place) {
     const left = this.loaded[0];
+    this.busy = true;
     const right = await this.#load(place);
-    if (!left || !right || this.loaded[0] !== left) return;
+    if (!left || !right || this.loaded[0] !== left) {
+      this.busy = this.loaded[0] !== left;
+      return;
+    }
     this.other.value = String(place);
     await this.#show([left, right]);
   }
@@ -220,7 +229,7 @@ class Reviewer {
   // Turns
 
   #selected() {
-    this.strips.forEach((strip) => strip.draw());
+    this.strips.forEach((strip) => strip.point());
     const { item } = this;
     if (this.shownItem === item && this.shownTurn === this.list.current) return;
     if (this.shownItem !== item) this.#facts();
@@ -264,9 +273,9 @@ class Reviewer {
   nextHit() { this.#jump(1, "hit"); }
   previousHit() { this.#jump(-1, "hit"); }
 
-  /** @param {number} direction */
-  #move(direction) {
-    const at = this.list.next(direction);
+  /** @param {number} direction @param {number} [from] */
+  #move(direction, from) {
+    const at = this.list.next(direction, undefined, from);
     if (at < 0) this.say(direction > 0 ? "This is the last turn." : "This is the first turn.");
     else this.list.select(at, this.list.side);
   }
@@ -274,15 +283,8 @@ class Reviewer {
   nextTurn() { this.#move(1); }
   previousTurn() { this.#move(-1); }
 
-  firstTurn() {
-    this.list.row = -1;
-    this.#move(1);
-  }
-
-  lastTurn() {
-    this.list.row = this.list.rows.length;
-    this.#move(-1);
-  }
+  firstTurn() { this.#move(1, -1); }
+  lastTurn() { this.#move(-1, this.list.rows.length); }
 
   toggleTurn() {
     const open = this.list.current?.toggle();
@@ -440,9 +442,9 @@ class Reviewer {
   /** @param {Question} question @param {Change} change */
   async answer(question, change) {
     const step = this.#stepFor(question);
-    const refused = !this.reviewerName ? "Say who reads: your name stands in every label." : step === undefined ? "This turn is a prompt: choose a step." : "";
+    const refused = this.busy ? "Not shown yet: nothing was labelled." : !this.reviewerName ? "Say who reads: your name stands in every label." : step === undefined ? "This turn is a prompt: choose a step." : "";
     if (refused) {
-      if (!this.reviewerName) this.name.focus();
+      if (!this.reviewerName && !this.busy) this.name.focus();
       this.#showAnswers();
       this.warn(refused);
       return;
@@ -451,7 +453,7 @@ class Reviewer {
     this.book.put(row);
     this.#showAnswers();
     this.#labelled();
-    if (row.value !== null && question.per === "item" && ["choice", "scale"].includes(question.kind)) this.#advance();
+    if ("value" in change && row.value !== null && question.per === "item" && ["choice", "scale"].includes(question.kind)) this.#advance();
     await this.#save(row, question);
   }
 
@@ -477,11 +479,11 @@ class Reviewer {
     }
   }
 
-  /** To the next question about the trajectory that waits for an answer. */
-  #advance() {
+  /** To the next question about the trajectory that waits for an answer. @param {number} [from] */
+  #advance(from = this.questions.active + 1) {
     const { questions } = this.questions;
     const open = (question) => question.per === "item" && question.kind !== "text" && (this.#labelOf(question)?.value ?? null) === null;
-    const next = questions.findIndex((question, at) => at > this.questions.active && open(question));
+    const next = questions.findIndex((question, at) => at >= from && open(question));
     if (next >= 0) this.questions.activate(next);
   }
 

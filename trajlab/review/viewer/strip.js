@@ -15,6 +15,7 @@ class Strip {
     this.side = side;
     this.hooks = hooks;
     this.matched = new Set();
+    this.picture = document.createElement("canvas");
     this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { "aria-hidden": "true" }));
     this.probe = h("i", { hidden: true });
     this.el = h("div", {
@@ -81,29 +82,42 @@ class Strip {
     return { ...found, kind };
   }
 
+  /** Draw it anew; the selected turn alone needs only `point`. */
   draw() {
     const width = this.el.clientWidth;
     const scale = devicePixelRatio || 1;
     if (!width) return;
-    this.canvas.width = width * scale;
-    this.canvas.height = (STRIP_HEIGHT + MARK_HEIGHT) * scale;
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this.picture.width = width * scale;
+    this.picture.height = (STRIP_HEIGHT + MARK_HEIGHT) * scale;
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.picture.getContext("2d"));
     pen.scale(scale, scale);
     const colours = this.#colours();
+    this.ink = colours.ink;
     const column = width / Math.max(1, this.list.rows.length);
     this.list.rows.forEach((row, at) => {
       const cell = row.cells[this.side];
       if (cell) this.#column(pen, colours, cell, at, column);
     });
-    this.#now(pen, colours, column);
+    this.point();
+  }
+
+  /** Put the frame around the selected turn. */
+  point() {
+    const { width, height } = this.picture;
+    this.canvas.width = width;
+    this.canvas.height = height;
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    if (width) pen.drawImage(this.picture, 0, 0);
+    const scale = devicePixelRatio || 1;
+    pen.scale(scale, scale);
+    this.#now(pen, width / scale / Math.max(1, this.list.rows.length));
     this.#say();
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {any} colours @param {TurnCell} cell */
   #column(pen, colours, cell, at, column) {
     const letter = kindOf(cell.turn);
-    const chars = cell.loaded.parts[cell.number].reduce((sum, part) => sum + part.text.length, 0);
-    const height = Math.min(STRIP_HEIGHT, 10 + Math.log10(1 + chars) * 6.5);
+    const height = Math.min(STRIP_HEIGHT, 10 + Math.log10(1 + cell.chars) * 6.5);
     const gap = column > 4 ? 1 : 0;
     pen.fillStyle = colours.kind(letter);
     pen.fillRect(at * column, STRIP_HEIGHT - height, Math.max(0.5, column - gap), height);
@@ -129,9 +143,10 @@ class Strip {
     pen.fillRect(left, 0, Math.max(1.5, Math.min(width, 6)), 4);
   }
 
-  #now(pen, colours, column) {
+  /** @param {CanvasRenderingContext2D} pen @param {number} column */
+  #now(pen, column) {
     if (this.list.side !== this.side) return;
-    pen.strokeStyle = colours.ink;
+    pen.strokeStyle = this.ink;
     pen.lineWidth = 2;
     pen.strokeRect(this.list.row * column, 1, Math.max(2, column - 1), STRIP_HEIGHT + MARK_HEIGHT - 2);
   }

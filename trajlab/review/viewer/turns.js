@@ -8,6 +8,10 @@ const EXCERPTS = {
   command: { head: 3000, tail: 600 },
   output: { head: 1800, tail: 900 },
 };
+/** Time for making bodies before the browser gets its turn. */
+const FILL_MILLISECONDS = 10;
+/** Rows that the browser lays out together, or not at all while they are out of sight. */
+const GROUP_ROWS = 20;
 /** A thought up to this length stands open. */
 const SHORT_THOUGHT = 500;
 
@@ -49,6 +53,7 @@ class TurnCell {
     this.loaded = loaded;
     this.number = number;
     this.turn = loaded.turns[number];
+    this.chars = loaded.parts[number].reduce((sum, part) => sum + part.text.length, 0);
     /** @type {Map<Part, TextView>} */
     this.views = new Map();
     this.filled = false;
@@ -168,18 +173,48 @@ class TurnList {
     this.row = 0;
     this.side = 0;
     this.generation = 0;
+    /** @type {Set<number>} */
+    this.waiting = new Set();
+    this.working = false;
     this.observer = new IntersectionObserver((entries) => this.#seen(entries), { root: this.el, rootMargin: "900px 0px" });
     this.byElement = new WeakMap();
     this.el.addEventListener("click", (event) => this.#clicked(event));
   }
 
-  /** @param {IntersectionObserverEntry[]} entries */
+  /** Rows near the window wait for their bodies; those that left it before wait no longer. @param {IntersectionObserverEntry[]} entries */
   #seen(entries) {
     for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      this.observer.unobserve(entry.target);
-      this.fill(this.byElement.get(entry.target));
+      const at = this.byElement.get(entry.target);
+      if (entry.isIntersecting) this.waiting.add(at);
+      else this.waiting.delete(at);
     }
+    this.#soon();
+  }
+
+  /** @param {HTMLElement} el @returns {number} pixels from the top of the window to the element */
+  #top(el) {
+    return el.getBoundingClientRect().top - this.el.getBoundingClientRect().top;
+  }
+
+  #soon() {
+    if (!this.waiting.size || this.working) return;
+    this.working = true;
+    setTimeout(() => {
+      this.working = false;
+      this.#work();
+    }, 0);
+  }
+
+  /** Make bodies for a few milliseconds, the nearest to the middle of the window first. */
+  #work() {
+    const slices = new Slices(FILL_MILLISECONDS);
+    const middle = this.el.clientHeight / 2;
+    const away = new Map([...this.waiting].map((at) => [at, Math.abs(this.#top(this.rows[at].el) - middle)]));
+    for (const at of [...this.waiting].sort((a, b) => away.get(a) - away.get(b))) {
+      this.fill(at);
+      if (slices.due) break;
+    }
+    this.#soon();
   }
 
   /** @param {MouseEvent} event */
@@ -194,8 +229,12 @@ class TurnList {
 
   /** @param {number} at */
   fill(at) {
-    for (const cell of this.rows[at]?.cells ?? []) cell?.fill();
-    if (this.rows[at]) this.onfill?.(at);
+    this.waiting.delete(at);
+    const row = this.rows[at];
+    if (!row) return;
+    this.observer.unobserve(row.el);
+    for (const cell of row.cells) cell?.fill();
+    this.onfill?.(at);
   }
 
   /**
@@ -206,6 +245,7 @@ class TurnList {
   async show(columns, places) {
     const mine = (this.generation += 1);
     this.observer.disconnect();
+    this.waiting.clear();
     this.rows = [];
     this.el.replaceChildren();
     this.el.classList.toggle("two", columns.length > 1);
@@ -227,8 +267,9 @@ class TurnList {
     const cells = pair.map((place, side) => (place === null ? null : new TurnCell(columns[side], place, this.kinds)));
     const el = h("div", { class: "row" }, ...cells.map((cell) => cell?.el ?? h("div", { class: "no-turn" })));
     this.byElement.set(el, this.rows.length);
+    if (this.rows.length % GROUP_ROWS === 0) this.el.append(h("div", { class: "rows", role: "presentation" }));
     this.rows.push({ el, cells });
-    this.el.append(el);
+    this.el.lastElementChild.append(el);
     this.observer.observe(el);
   }
 
@@ -261,9 +302,9 @@ class TurnList {
     const { el } = this.rows[at];
     const place = () => {
       if (this.row !== at || !el.isConnected) return;
-      const top = el.offsetTop - this.el.scrollTop;
+      const top = this.#top(el);
       const fits = top >= 0 && top + Math.min(el.offsetHeight, this.el.clientHeight - 40) <= this.el.clientHeight;
-      if (!fits) this.el.scrollTop = el.offsetTop - 6;
+      if (!fits) this.el.scrollTop += top - 6;
     };
     place();
     requestAnimationFrame(() => {
@@ -272,9 +313,12 @@ class TurnList {
     });
   }
 
-  /** @param {number} direction @param {(turn: Turn) => boolean} [wanted] @returns {number} the next such row on this side, or -1 */
-  next(direction, wanted = () => true) {
-    for (let at = this.row + direction; at >= 0 && at < this.rows.length; at += direction) {
+  /**
+   * @param {number} direction @param {(turn: Turn) => boolean} [wanted] @param {number} [from]
+   * @returns {number} the next such row on this side, or -1
+   */
+  next(direction, wanted = () => true, from = this.row) {
+    for (let at = from + direction; at >= 0 && at < this.rows.length; at += direction) {
       const cell = this.rows[at].cells[this.side];
       if (cell && wanted(cell.turn)) return at;
     }
