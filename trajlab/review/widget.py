@@ -103,7 +103,7 @@ class Reviewer(anywidget.AnyWidget):
     @property
     def labels(self) -> list[Label]:
         """The label that counts for each reviewer, trajectory, step and question; those withdrawn have no value."""
-        return [msgspec.to_builtins(row) for row in self._labels.values()]
+        return [_plain(row) for row in self._labels.values()]
 
     def _heard(self, _: object, message: Any, __: object) -> None:
         """Answer one question of the front end; whatever comes, it gets an answer."""
@@ -119,7 +119,7 @@ class Reviewer(anywidget.AnyWidget):
                 row = self._accepted(message.get("row"))
                 self._keep(row)
                 told = f"Kept in {self.path}."
-                self.send({"kind": "saved", "number": number, "row": msgspec.to_builtins(row), "told": told})
+                self.send({"kind": "saved", "number": number, "row": _plain(row), "told": told})
         except (UsageError, OSError) as error:
             self.send({"kind": "refused", "number": number, "why": str(error)})
 
@@ -149,6 +149,12 @@ class Reviewer(anywidget.AnyWidget):
     def _keep(self, row: Row) -> None:
         append_rows(self.path, [row])
         self._labels[row.key] = row
+
+
+def _plain(row: Row) -> Label:
+    """The label as JSON has it."""
+    plain: Label = msgspec.json.decode(msgspec.json.encode(row))
+    return plain
 
 
 def append_rows(path: Path, rows: list[Row]) -> None:
