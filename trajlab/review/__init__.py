@@ -1,0 +1,1 @@
+"""Which trajectories people read, and what their verdicts say."""
