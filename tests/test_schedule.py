@@ -5,14 +5,20 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
+import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
-from corpora_in_tests import run_command
+import yaml
+from corpora_in_tests import REPOSITORY, run_command
 
 import trajlab
+from trajlab.cli import cli
 from trajlab.errors import ExitCode, InfrastructureError, UsageError
 from trajlab.report.hook import call_hook, check_hook
 from trajlab.report.index import rebuild_index
@@ -192,3 +198,50 @@ def test_the_hook_is_called_when_the_status_changes_only(tmp_path: Path) -> None
     assert other.returncode == ExitCode.GATE_FAILED
     assert len(log.read_text("utf-8").splitlines()) == 1
     assert read_record(next((tmp_path / "out").glob("epoch_audit-*"))).run is not None
+
+
+def blocks(language: str) -> list[str]:
+    """Code blocks of one language in README.md."""
+    page = (REPOSITORY / "README.md").read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def test_every_command_in_the_examples_is_one_of_ours() -> None:
+    pages = [block for language in ("crontab", "ini", "yaml") for block in blocks(language)]
+    examples = [line for block in pages for line in block.split("\n")]
+    calls = [re.split(r" \| |\s#", line)[0] for line in examples if re.search(r"\btrajlab (audit|status|prune) ", line)]
+    assert len(calls) >= 6
+    for call in calls:
+        words = shlex.split(re.split(r"\btrajlab (?=audit|status|prune)", call)[1].rstrip("'"))
+        with cli.commands[words[0]].make_context(words[0], words[1:]):  # parsed, not run
+            pass
+
+
+def test_lines_for_cron_have_five_fields_of_time() -> None:
+    lines = [line for block in blocks("crontab") for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        assert re.fullmatch(r"(?:[\d*]+ ){5}(?:flock -n \S+ )?/opt/trajlab/bin/trajlab .+", line)
+
+
+def test_the_workflow_is_yaml_that_names_its_steps() -> None:
+    (text,) = blocks("yaml")
+    workflow = yaml.safe_load(text)
+    steps = workflow["jobs"]["audit"]["steps"]
+    commands = [step["run"].split()[:2] for step in steps if "run" in step]
+    assert commands == [["pip", "install"], ["trajlab", "audit"]]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    for block in blocks("ini"):
+        name = block.split("\n", 1)[0].removeprefix("# ")
+        # The program must be there for the check; everything else is as in the page.
+        (tmp_path / name).write_text(block.replace("/opt/trajlab/bin/trajlab", "/bin/true"))
+    assert len(list(tmp_path.iterdir())) == 3
+    units = sorted(str(path) for path in tmp_path.iterdir())
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    own = [line for line in done.stderr.splitlines() if str(tmp_path) in line or "trajlab" in line]
+    assert own == []
+    when = subprocess.run(["systemd-analyze", "calendar", "Mon..Sun 06:15"], capture_output=True, check=False)
+    assert when.returncode == 0
