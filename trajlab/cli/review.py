@@ -8,6 +8,9 @@ import click
 
 from trajlab.cli.common import EXIT_CODES, JOBS, SETTINGS, SOURCES, cli, named
 
+LARGE_PAGE = 20_000_000
+"""Bytes from which a page says that it is large."""
+
 _RUN = click.option("--run", callback=named, metavar="NAME", help="Only this run; default: all.")
 _SOURCE = click.option(
     "--source", "sources", multiple=True, required=True, callback=named, metavar="SRC", help="A corpus, or logs."
@@ -73,6 +76,44 @@ def sample(
     else:
         drawn.write(out)
     click.echo(visible(str(drawn)), err=out is None)
+
+
+@cli.command()
+@SOURCES
+@click.option("-o", "--out", required=True, callback=named, metavar="PAGE.html", help="File to write.")
+@click.option(
+    "--sample", callback=named, metavar="MANIFEST", help="Manifest of a sample; default: a simple random draw of --n."
+)
+@click.option("-n", "--n", "n", type=click.IntRange(1), default=20, show_default=True, help="Trajectories drawn.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draw.")
+@click.option("--blind", is_flag=True, help="Leave what graders and rules said out of the page.")
+@click.option("--rubric", callback=named, metavar="TOML", help="Questions; default: those that come with trajlab.")
+@click.option("--reviewer", callback=named, metavar="NAME", help="Who reads; default: the page asks.")
+def review(
+    sources: tuple[str, ...],
+    out: str,
+    sample: str | None,
+    n: int,
+    seed: int,
+    blind: bool,
+    rubric: str | None,
+    reviewer: str | None,
+) -> None:
+    """Write one HTML file to read and label trajectories on, without kernel and network.
+
+    A source is a corpus or logs. Labels stay in the browser until the page exports them.
+    """
+    from trajlab.api import corpus_of
+    from trajlab.report.text import visible
+    from trajlab.review.page import review_page
+
+    corpus = corpus_of(*sources)
+    page = review_page(corpus, out, sample=sample, n=n, seed=seed, rubric=rubric, blind=blind, reviewer=reviewer)
+    trajectories = "trajectory" if page.items == 1 else "trajectories"
+    click.echo(visible(f"{page.items:,} {trajectories}, {page.bytes / 1e6:.1f} MB, sample {page.sample}"))
+    if page.bytes > LARGE_PAGE:
+        click.echo(f"larger than {LARGE_PAGE / 1e6:.0f} MB: a browser takes long to open it; draw fewer with --n")
+    click.echo(visible(f"page: {page.path}"))
 
 
 @cli.group()

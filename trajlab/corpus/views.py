@@ -83,7 +83,8 @@ class TrajectoryView:
             return f"<p><b>{escape(title)}</b>: {row['chars'] or 0} characters, not kept</p>{asked}"
         text = str(row["text"])
         opened = " open" if len(text) <= OPEN else ""
-        return f"<details{opened}><summary>{escape(title)}, {len(text):,} characters</summary>{asked}{_pre(text)}</details>"
+        summary = f"{escape(title)}, {len(text):,} characters"
+        return f"<details{opened}><summary>{summary}</summary>{asked}{_pre(text)}</details>"
 
 
 def corpus_html(corpus: Corpus) -> str:
