@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import polars as pl
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.rows import digest
 from trajlab.errors import UsageError
+from trajlab.review.designs import sample as draw
 
 
 class Listed(msgspec.Struct, omit_defaults=True):
@@ -55,25 +54,13 @@ def worklist(corpus: Corpus, sample: object = None, *, n: int = 20, seed: int = 
     """
     if isinstance(sample, Worklist):
         return sample
-    return _drawn(corpus, n, seed) if sample is None else _manifest(sample)
+    return _manifest(draw(corpus, n, seed=seed) if sample is None else sample)
 
 
 def shuffled(work: Worklist) -> Worklist:
     """Return a worklist whose order tells nothing of strata: by the digest of the sample and the trajectory."""
     items = sorted(work.items, key=lambda item: digest(f"{work.id} {item.trajectory_id}"))
     return msgspec.structs.replace(work, items=items)
-
-
-def _drawn(corpus: Corpus, n: int, seed: int) -> Worklist:
-    if n < 1:
-        raise UsageError("n", str(n), "a positive number")
-    ids = corpus.current.select(pl.col("trajectory_id").sort()).collect()["trajectory_id"].to_list()
-    if not ids:
-        raise UsageError(str(corpus.folder), "no trajectory", "trajectories to draw from", "Ingest logs into it")
-    drawn = ids if n >= len(ids) else random.Random(seed).sample(ids, n)
-    share = len(drawn) / len(ids)
-    name = digest(" ".join(["simple", str(n), str(seed), *ids]))
-    return Worklist(name, [Listed(one, share) for one in drawn], seed, len(ids))
 
 
 def _manifest(sample: object) -> Worklist:
