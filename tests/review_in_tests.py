@@ -104,18 +104,20 @@ def long_row(steps: int = 2000, result_chars: int = 11_000) -> dict[str, Any]:
     """A trajectory of many steps that edits, tests, fails and reads, about ``steps * result_chars`` characters long."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Fix everything."}]
     for step in range(1, steps + 1):
+        lines = "".join(f"line {step * line % 97}\n" for line in range(60))
         command = (
             f"sed -n {step},99p src/module_{step % 7}.py",
-            f"cat > src/module_{step % 7}.py <<'EOF'\n" + "".join(f"line {step * line % 97}\n" for line in range(60)) + "EOF",
+            f"cat > src/module_{step % 7}.py <<'EOF'\n{lines}EOF",
             "pytest -q tests/test_module.py",
             f"grep -rn name_{step} src",
         )[step % 4]  # fmt: skip
         result = "".join(f"{step}:{line} some output of a tool\n" for line in range(result_chars // 32))
         ending = "1 failed, 3 passed in 0.1s\n[exit code 1]" if step % 4 == 2 else "[exit code 0]"
+        call = tool_call("bash", {"command": command}, step)
         messages += [
-            {"role": "assistant", "content": f"Step {step}.", "tool_calls": [tool_call("bash", {"command": command}, step)]},
-            {"role": "tool", "tool_call_id": f"call_{step}", "content": result + ending},
-        ]  # fmt: skip
+            {"role": "assistant", "content": f"Step {step}.", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": result + ending},
+        ]
     return {"instance_id": "long", "messages": messages}
 
 

@@ -151,9 +151,8 @@ def test_what_writes_nothing_is_no_edit() -> None:
     reader = EditReader()
     view = tool("str_replace_editor", command="view", path="a.py")
     failed = ToolCall("str_replace_editor", {"command": "create", "path": "a", "file_text": "b"}, executed=False)
-    assert [reader.read(call) for call in (shell("cat a.py"), shell("pytest -q"), view, failed, tool("think", text="x"))] == [
-        [], [], [], [], [],
-    ]  # fmt: skip
+    calls = (shell("cat a.py"), shell("pytest -q"), view, failed, tool("think", text="x"))
+    assert [edit for call in calls for edit in reader.read(call)] == []
 
 
 # Blind
@@ -213,7 +212,10 @@ def test_a_blind_page_does_not_hold_what_graders_and_rules_said(mixed: Corpus, t
     blind_index, blind = page_data(review_page(mixed, tmp_path / "blind.html", sample=manifest, blind=True).path)
     facts = {name for names in FACT_GROUPS.values() for name in names}
     rules = set(mixed.hits.collect()["rule"])
-    assert words_of(blind_index["items"]) & (facts | rules | {"hacked", "facts", "rewards", "stratum", "probability"}) == set()
+    assert (
+        words_of(blind_index["items"]) & (facts | rules | {"hacked", "facts", "rewards", "stratum", "probability"})
+        == set()
+    )
     assert blind_index["docs"] == {}
     keys = {key for turns in blind for turn in turns for call in turn.get("calls", []) for key in call}
     assert keys & {"outcome", "tests", "hits"} == set()
@@ -233,7 +235,19 @@ def test_a_page_is_the_same_bytes_and_nothing_in_it_can_end_its_data(tmp_path: P
     text = first.decode("utf-8")
     scripts = Scripts(text)
     assert scripts.tags.count("script") == len(HOSTILE) + 2
-    assert set(scripts.tags) <= {"html", "head", "meta", "link", "title", "style", "body", "main", "noscript", "p", "script"}
+    assert set(scripts.tags) <= {
+        "html",
+        "head",
+        "meta",
+        "link",
+        "title",
+        "style",
+        "body",
+        "main",
+        "noscript",
+        "p",
+        "script",
+    }
     assert scripts.data["module"] == module_source() + "\nopenPage(document);\n"
     for name, data in scripts.data.items():
         assert data.isascii() or name == "module"
@@ -278,7 +292,7 @@ def test_every_rule_of_the_style_stays_below_the_reviewer() -> None:
     plain = re.sub(r"/\*.*?\*/", "", style_source(), flags=re.DOTALL)
     selectors = [part.strip() for head in re.findall(r"([^{}]+)\{", plain) for part in head.split(",")]
     outside = [one for one in selectors if ".trajlab-" not in one and not one.startswith("@")]
-    assert outside in ([], ["html[theme=\"light\"]"])
+    assert outside in ([], ['html[theme="light"]'])
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node is installed")
@@ -334,7 +348,7 @@ def test_a_broken_manifest_is_a_usage_error(demo: Corpus, tmp_path: Path, manife
     (tmp_path / "sample.json").write_text(manifest)
     with pytest.raises(UsageError, match=says):
         worklist(demo, tmp_path / "sample.json")
-    with pytest.raises(UsageError, match="missing.json"):
+    with pytest.raises(UsageError, match=r"missing\.json"):
         worklist(demo, tmp_path / "missing.json")
 
 
@@ -358,9 +372,12 @@ def test_the_rubric_that_comes_along_is_one() -> None:
 
 def test_a_short_rubric_gets_labels_and_keys(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\n[[question]]\nid = "q"\ntext = "?"\nchoice = [{value = "a"}, {value = "b", key = "y"}]\n')
+    path.write_text('name = "mine"\n' + QUESTION + 'choice = [{value = "a"}, {value = "b", key = "y"}]\n')
     (question,) = load_rubric(path).questions
-    assert [(choice.value, choice.label, choice.key) for choice in question.choices] == [("a", "a", "1"), ("b", "b", "y")]
+    assert [(choice.value, choice.label, choice.key) for choice in question.choices] == [
+        ("a", "a", "1"),
+        ("b", "b", "y"),
+    ]
 
 
 QUESTION = '[[question]]\nid = "q"\ntext = "?"\n'
@@ -392,8 +409,13 @@ def test_a_broken_rubric_is_a_usage_error(tmp_path: Path, body: str, says: str) 
 
 def test_which_values_answer_a_question() -> None:
     rubric = load_rubric()
-    fitting: dict[str, list[Any]] = {"solved": ["yes", None], "trouble": [[], ["misread", "looped"]], "confidence": [1, 5], "summary": ["", "x"]}
-    wrong: dict[str, list[Any]] = {"solved": ["maybe", 1, ["yes"]], "trouble": ["misread", ["x"]], "confidence": [0, 6, 1.5, True, "3"], "summary": [3, ["x"]]}
+    fitting: dict[str, list[Any]] = {
+        "solved": ["yes", None], "trouble": [[], ["misread", "looped"]], "confidence": [1, 5], "summary": ["", "x"],
+    }  # fmt: skip
+    wrong: dict[str, list[Any]] = {
+        "solved": ["maybe", 1, ["yes"]], "trouble": ["misread", ["x"]], "confidence": [0, 6, 1.5, True, "3"],
+        "summary": [3, ["x"]],
+    }  # fmt: skip
     for values, expected in ((fitting, True), (wrong, False)):
         for name, answers in values.items():
             question = rubric.question(name)
@@ -413,7 +435,9 @@ def test_the_command_writes_a_page_of_logs_and_of_a_corpus(tmp_path: Path, demo:
     assert (index["blind"], index["reviewer"], len(index["items"])) == (True, "ann", 3)
     trajlab.ingest(DEMO, out=tmp_path / "corpus")
     (tmp_path / "sample.json").write_text(json.dumps({"id": "mine", "items": [{"trajectory_id": ids_of(demo)[0]}]}))
-    done = run_command("review", tmp_path / "corpus", "--sample", tmp_path / "sample.json", "-o", tmp_path / "corpus.html")
+    done = run_command(
+        "review", tmp_path / "corpus", "--sample", tmp_path / "sample.json", "-o", tmp_path / "corpus.html"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("1 trajectory, ")
     assert "sample mine" in done.stdout
