@@ -56,7 +56,8 @@ class Listening(Reviewer):
 def row(of: Reviewer, **changed: Any) -> dict[str, Any]:
     return {
         "schema": "trajlab-label-1", "reviewer": "ann", "sample": of.session.work.id, "item": of.session.work.ids[0],
-        "step": None, "span": None, "question": "solved", "value": "yes", "note": None, "at": "2026-11-30T12:00:00.000Z", **changed,
+        "step": None, "span": None, "question": "solved", "value": "yes", "note": None,
+        "at": "2026-11-30T12:00:00.000Z", **changed,
     }  # fmt: skip
 
 
@@ -221,7 +222,8 @@ def test_labels_given_in_jupyterlab_land_in_the_file(tmp_path: Path) -> None:
         assert watched.text(".place") == "2 / 5 · 1 done"
         rows = _labels(tmp_path / "labels.jsonl", 5)
         assert [(one["question"], one["value"]) for one in rows] == [
-            ("solved", "yes"), ("shortcut", "suspicious"), ("solved", "no"), ("moment", "mistake"), ("moment", "mistake"),
+            ("solved", "yes"), ("shortcut", "suspicious"), ("solved", "no"),
+            ("moment", "mistake"), ("moment", "mistake"),
         ]  # fmt: skip
         assert rows[-1]["note"] == "a note, typed with d d and Enter"
         assert {one["reviewer"] for one in rows} == {"ann"}
