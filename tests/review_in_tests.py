@@ -136,10 +136,14 @@ class Watched:
         self.errors: list[str] = []
         self.requests: list[str] = []
         page.add_init_script(_COUNT)
-        page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: self.requests.append(request.url))
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
 
     def open(self, path: Path) -> None:
         self.page.goto(path.resolve().as_uri())
@@ -203,7 +207,7 @@ class Watched:
         Other processes make the clock run on; by how much, the same short work tells that is measured many times.
         """
         tasks = self.long_tasks()
-        times = self.page.evaluate(_SPIN)
+        times: list[float] = self.page.evaluate(_SPIN)
         return max(tasks, default=0.0) / max(1.0, statistics.mean(times) / min(times))
 
     def check(self) -> None:

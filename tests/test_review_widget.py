@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from corpora_in_tests import SAMPLES, environment
 from review_in_tests import Watched, chromium, needs_chromium
@@ -154,6 +153,20 @@ CELL = """import trajlab
 from trajlab.review import Reviewer
 reviewer = Reviewer(trajlab.open_corpus("corpus"), labels="labels.jsonl", reviewer="ann", n=5)
 reviewer"""
+_CODE: dict[str, object] = {
+    "cell_type": "code",
+    "id": "a",
+    "metadata": {},
+    "execution_count": None,
+    "outputs": [],
+    "source": CELL,
+}
+NOTEBOOK = {
+    "cells": [_CODE, {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "end"}],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
 
 
 @contextmanager
@@ -196,9 +209,7 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("jupyterlab") is None, reason="JupyterLab (extra lab) is not installed")
 def test_labels_given_in_jupyterlab_land_in_the_file(tmp_path: Path) -> None:
     trajlab.ingest(DEMO, out=tmp_path / "corpus")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL), nbformat.v4.new_markdown_cell("end")])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, tmp_path / "review.ipynb")
+    (tmp_path / "review.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
     with jupyterlab(tmp_path) as address, chromium() as browser:
         page = browser.new_page(viewport={"width": 1500, "height": 1000})
         watched = Watched(page)
