@@ -19,6 +19,9 @@ CHROMIUM = os.environ.get("TRAJLAB_CHROMIUM") or next(
 )
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (or named by TRAJLAB_CHROMIUM)")
 
+PATIENCE = 120
+"""Seconds that a browser on a busy machine has for an answer."""
+
 _COUNT = """
 window.counted = {violations: [], tasks: []};
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -135,6 +138,7 @@ class Watched:
         self.dialogs: list[str] = []
         self.errors: list[str] = []
         self.requests: list[str] = []
+        page.set_default_timeout(PATIENCE * 1000)
         page.add_init_script(_COUNT)
         page.on("dialog", self._dismiss)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -150,7 +154,7 @@ class Watched:
         self.ready()
 
     def ready(self) -> None:
-        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] .turn", timeout=60_000)
+        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] .turn", timeout=PATIENCE * 1000)
 
     def keys(self, *keys: str) -> None:
         for key in keys:
@@ -159,7 +163,7 @@ class Watched:
 
     def wait(self, expression: str, argument: object = None) -> None:
         """Wait until an expression is true. The browser's own way to wait needs `eval`, which the page forbids."""
-        end = time.monotonic() + 45
+        end = time.monotonic() + PATIENCE
         while not self.page.evaluate(expression, argument):
             assert time.monotonic() < end, (expression, argument, self.text(".status"))
             self.page.wait_for_timeout(40)
