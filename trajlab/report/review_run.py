@@ -93,13 +93,17 @@ class ReviewRun:
             ),
             coverage=Coverage(trajectories=current),
             measures=[] if self.results is None else self._measures(self.results),
-            gates=[self._labelled()],
+            gates=[self._drawn(), self._labelled()],
             sample=[
                 Sampled(trajectory_id=item.trajectory_id, task_id=item.task_id, why=item.stratum,
                         probability=item.probability)
                 for item in self.sample.items
             ],
         )  # fmt: skip
+
+    def _drawn(self) -> Gate:
+        drawn = float(len(self.sample.items))
+        return Gate(name="drawn", status="passed", value=drawn, n=self.sample.frame, message=self.sample.design)
 
     def _labelled(self) -> Gate:
         """A sample nobody labelled is no failure: the page is what was asked for."""

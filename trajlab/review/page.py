@@ -29,6 +29,10 @@ class ReviewPage(msgspec.Struct, frozen=True):
     items: int
     bytes: int
 
+    def __str__(self) -> str:
+        trajectories = "trajectory" if self.items == 1 else "trajectories"
+        return f"{self.items:,} {trajectories}, {self.bytes / 1e6:.1f} MB, sample {self.sample}: {self.path.name}"
+
 
 def review_page(
     corpus: Corpus,
