@@ -13,10 +13,11 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
-from trajlab.corpus.metrics import read_metric_logs
+from trajlab.corpus.metrics import problem_row, read_metric_logs
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
+from trajlab.corpus.reconcile import acted, compare, differences
 from trajlab.corpus.rows import digest, failed
 from trajlab.errors import InfrastructureError
 from trajlab.formats import companion_format
@@ -99,6 +100,10 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
+    facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
+    kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
+    told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
+    problems += [problem_row(run, source, found) for run, source, found in told]
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
     _write(target, "metrics", metrics)
