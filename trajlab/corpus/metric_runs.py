@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -28,13 +28,14 @@ _PLAIN_NAME = re.compile(
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".out", ".err", ".gz", ".zst", ".xz")
 
 
-def runs_of(logs: Sequence[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], str | None]:
+def runs_of(claims: Iterable[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], str | None]:
     """(root, source) of each metric log -> its run; ``None``: several are as near.
 
     Args:
-        logs: The metric logs.
+        claims: What every file was found to be.
         trajectories: ``run``, ``root`` and ``source`` of all trajectories.
     """
+    logs = [item for item in claims if item.role == "metrics"]
     below = _runs_below(trajectories) if logs else {}
     return {(item.file.root, item.file.relpath): _run(item, below) for item in logs}
 
