@@ -286,8 +286,8 @@ def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str]
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count
     rows = [
-        (c.file.root, c.file.relpath, metric_runs.get((c.file.root, c.file.relpath), c.run), c.format, c.role, c.file.size, None,
-         made.get((c.file.root, c.file.relpath), 0))
+        (c.file.root, c.file.relpath, metric_runs.get((c.file.root, c.file.relpath), c.run), c.format, c.role,
+         c.file.size, None, made.get((c.file.root, c.file.relpath), 0))
         for c in manifest.claims
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")

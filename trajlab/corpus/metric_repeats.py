@@ -92,8 +92,8 @@ def _restarts(marked: pl.DataFrame) -> Iterator[Told]:
     for group in points.partition_by(keys, maintain_order=True):
         for row in group.head(MOST_RESTARTS).iter_rows(named=True):
             message = (
-                f"the step goes back from {row['before']:,} to {row['step']:,}: resumed, restarted, or another run in one "
-                f"place; what was logged before from step {row['step']:,} on does not count"
+                f"the step goes back from {row['before']:,} to {row['step']:,}: resumed, restarted, or another run in "
+                f"one place; what was logged before from step {row['step']:,} on does not count"
             )
             yield row["run"], row["source"], Problem("metrics_restarted", message, row["line"])
         if group.height > MOST_RESTARTS:
@@ -109,7 +109,9 @@ def _restarts(marked: pl.DataFrame) -> Iterator[Told]:
 
 def _out_of_order(marked: pl.DataFrame) -> Iterator[Told]:
     odd = marked.filter(pl.col("back") & ~pl.col("again"))
-    counted = odd.group_by("run", "source", maintain_order=True).agg(pl.col("line").n_unique().alias("n"), pl.col("line").min())
+    counted = odd.group_by("run", "source", maintain_order=True).agg(
+        pl.col("line").n_unique().alias("n"), pl.col("line").min()
+    )
     for row in counted.iter_rows(named=True):
         message = f"{row['n']:,} line{'s' * (row['n'] != 1)} out of the order of the steps; all of them count"
         yield row["run"], row["source"], Problem("metrics_out_of_order", message, row["line"])
@@ -133,7 +135,7 @@ def _disagreements(kept: pl.DataFrame, best: pl.DataFrame) -> Iterator[Told]:
     )  # fmt: skip
     for row in pairs.iter_rows(named=True):
         message = (
-            f"{row['n']:,} of {row['of']:,} values are not those of {row['by']}, which count: {row['name']} at step "
-            f"{row['step']:,} is {row['value']:g}, there {row['counted']:g}; are these two runs?"
+            f"{row['n']:,} of {row['of']:,} values are not those of {row['by']}, which count: {row['name']} at "
+            f"step {row['step']:,} is {row['value']:g}, there {row['counted']:g}; are these two runs?"
         )
         yield row["run"], row["source"], Problem("metrics_disagree", message, row["line"])

@@ -1,4 +1,4 @@
-"""Which run a metric log is of: the one whose trajectories lie nearest, else the one that its folders and its name say."""
+"""Which run a metric log is of: the one whose trajectories lie nearest, else the one its folders and name tell."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trajlab.corpus.plan import Claim, run_of
 
 _PLACES = frozenset(
     {
-        "checkpoints", "ckpt", "console", "derived", "events", "exports", "file", "file_logger", "lightning_logs", "log",
-        "logs", "metrics", "monitors", "output", "outputs", "results", "runs", "scalars", "tb", "tensorboard",
+        "checkpoints", "ckpt", "console", "derived", "events", "exports", "file", "file_logger", "lightning_logs",
+        "log", "logs", "metrics", "monitors", "output", "outputs", "results", "runs", "scalars", "tb", "tensorboard",
         "tensorboard_log", "train", "training", "wandb",
     }
 )  # fmt: skip
@@ -25,7 +25,9 @@ _PLAIN_NAME = re.compile(
     r"|results?|wandb[-_]?\w*|events\.out\.tfevents\b.*)(?:[-_.]\d+)?"
 )
 """Names of files that say nothing of the run."""
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".out", ".err", ".gz", ".zst", ".xz")
+_SUFFIXES = (
+    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".out", ".err", ".gz", ".zst", ".xz",
+)  # fmt: skip
 
 
 def runs_of(claims: Iterable[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], str | None]:

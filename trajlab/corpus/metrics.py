@@ -60,7 +60,7 @@ def problem_row(run: str | None, source: str, problem: Problem) -> ProblemRow:
 
 
 def _in_order(logs: list[Claim], frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Logs of one kind after each other, the most exact kind first; of several states of one trainer the furthest last."""
+    """Logs of one kind after each other, the most exact kind first; of states of one trainer the furthest last."""
     ranks = [list(METRIC_LOGS).index(item.format or "") for item in logs]
     reach = [
         frame["step"].max() or 0 if item.format == "trainer_state" else 0
@@ -68,7 +68,8 @@ def _in_order(logs: list[Claim], frames: list[pl.DataFrame]) -> list[pl.DataFram
     ]
     order = sorted(range(len(logs)), key=lambda number: (ranks[number], reach[number], number))
     return [
-        frames[number].with_columns(format=pl.lit(ranks[number]), place=pl.lit(place)) for place, number in enumerate(order)
+        frames[number].with_columns(format=pl.lit(ranks[number]), place=pl.lit(place))
+        for place, number in enumerate(order)
     ]
 
 
@@ -112,7 +113,8 @@ def _not_finite(frame: pl.DataFrame) -> Iterator[Problem]:
     totals = frame.group_by("raw_name").len("of")
     told = counts.join(totals, on="raw_name", how="left", maintain_order="left")
     for row in told.head(NOT_FINITE).iter_rows(named=True):
-        message = f"{row['raw_name']} is {row['logged_as']} at {row['times']:,} of {row['of']:,} (first: step {row['step']})"
+        times = f"{row['times']:,} of {row['of']:,}"
+        message = f"{row['raw_name']} is {row['logged_as']} at {times} (first: step {row['step']})"
         yield Problem("not_finite", message, row["line"])
     if told.height > NOT_FINITE:
         yield Problem("not_finite", f"and {told.height - NOT_FINITE:,} further metrics that are no finite number")

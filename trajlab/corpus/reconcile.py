@@ -83,13 +83,16 @@ def _found(trajectories: pl.DataFrame, start: str, column: str) -> pl.DataFrame:
         trajectories.select(*_KEY, "format", value=values)
         .group_by(_KEY)
         .agg(
-            pl.col("value").mean().alias("mean"), pl.col("value").max().alias("max"), pl.col("value").min().alias("min"),
+            pl.col("value").mean().alias("mean"), pl.col("value").max().alias("max"),
+            pl.col("value").min().alias("min"),
             pl.col("value").null_count().alias("missing"), pl.len().alias("trajectories"),
             pl.col("format").first(),
         )
         .filter(pl.col("missing") == 0)
     )  # fmt: skip
-    long = by_step.unpivot(["mean", "max", "min"], index=[*_KEY, "trajectories", "format"], variable_name="what", value_name="found")
+    long = by_step.unpivot(
+        ["mean", "max", "min"], index=[*_KEY, "trajectories", "format"], variable_name="what", value_name="found"
+    )
     return long.select(*_KEY, (pl.lit(f"{start}.") + pl.col("what")).alias("key"), "found", "trajectories", "format")
 
 
@@ -107,15 +110,17 @@ def differences(compared: pl.DataFrame, metrics: pl.DataFrame) -> Iterator[Told]
     )
     for group in over.partition_by("run", maintain_order=True):
         steps = ", ".join(map(str, group["step"].head(20).to_list())) + (" …" if group.height > 20 else "")
-        message = f"step {steps}: the rollouts do not give the score of the training; TRL's evaluation writes over their file"
+        message = (
+            f"step {steps}: the rollouts do not give the score of the training; TRL's evaluation writes over their file"
+        )
         yield group["run"][0], group["source"][0], Problem("eval_over_train", message)
     odd = odd.join(over.select(_KEY), on=_KEY, how="anti", maintain_order="left")
     totals = {(run, name): count for run, name, count in compared.group_by("run", "name").len().iter_rows()}
     for group in odd.partition_by("run", "name", maintain_order=True):
         worst = group.sort((pl.col("logged") - pl.col("found")).abs(), descending=True).row(0, named=True)
         message = (
-            f"{worst['name']}: {group.height:,} of {totals[worst['run'], worst['name']]:,} steps are not what the rollouts "
-            f"give; at step {worst['step']:,} {worst['logged']:.6g} is logged, {worst['trajectories']:,} rollouts give "
-            f"{worst['found']:.6g} (tolerance {RELATIVE:g} of it + {ABSOLUTE:g})"
+            f"{worst['name']}: {group.height:,} of {totals[worst['run'], worst['name']]:,} steps are not what the "
+            f"rollouts give; at step {worst['step']:,} {worst['logged']:.6g} is logged, {worst['trajectories']:,} "
+            f"rollouts give {worst['found']:.6g} (tolerance {RELATIVE:g} of it + {ABSOLUTE:g})"
         )
         yield worst["run"], worst["source"], Problem("not_reconciled", message, worst["line"])

@@ -81,7 +81,8 @@ def _file(corpus: Corpus, run: str) -> tuple[str, str] | None:
     sources = corpus.sources.filter(pl.col("run").eq_missing(run) | pl.col("run").is_null()).collect()
     logs = sources.filter(pl.col("role").is_in(["log", "metrics"]))["source"].to_list()
     folders = {folder for log in logs for folder in PurePosixPath(log).parents}
-    rest = sources.filter(~pl.col("role").is_in(["log", "metrics"])).select("root", "source", "bytes").unique().sort("source")
+    others = sources.filter(~pl.col("role").is_in(["log", "metrics"]))
+    rest = others.select("root", "source", "bytes").unique().sort("source")
     found = [
         (root, source)
         for root, source, size in rest.iter_rows()

@@ -17,8 +17,8 @@ def reconciled(corpus: Corpus, run: str | None = None) -> pl.DataFrame:
 
     Returns:
         ``run``, ``name`` (common name), ``steps`` that have both, how many ``agree``, and of the step with the largest
-        difference its number (``step``), what is ``logged``, and what the rollouts give (``found``). No row: the figure is
-        in one of the two only.
+        difference its number (``step``), what is ``logged``, and what the rollouts give (``found``). No row: the figure
+        is in one of the two only.
     """
     trajectories = acted(corpus.table(name) for name in ("trajectories", "behaviour", "tool_calls"))
     kept = corpus.current.select("trajectory_id").collect()

@@ -62,7 +62,7 @@ def rows_of(layout: str, found: Iterable[Line]) -> Iterator[Row | Problem]:
 
 
 def _texts(found: Iterable[Line]) -> Iterator[tuple[int, str, bool]]:
-    """Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
+    r"""Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
     for line in found:
         if len(line.data) > LONGEST_LINE:
             continue

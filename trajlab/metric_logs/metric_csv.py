@@ -15,9 +15,11 @@ from trajlab.sources.probe import Probe
 from trajlab.sources.reading import lines
 
 VARIANTS = {
-    "table": Variant("a column for the step (`Step`, `step`, `_step` …), one for each metric; commas or tabs", frozenset()),
+    "table": Variant(
+        "a column for the step (`Step`, `step`, `_step` …), one for each metric; commas or tabs", frozenset()
+    ),
     "wandb_panel": Variant(
-        "export of a wandb panel: columns `RUN - METRIC`, several runs side by side; `__MIN` and `__MAX` are passed over",
+        "export of a wandb panel: columns `RUN - METRIC`, several runs side by side; `__MIN`, `__MAX` are passed over",
         frozenset(),
     ),
 }

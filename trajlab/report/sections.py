@@ -107,8 +107,8 @@ def provenance(audit: EpochAudit) -> Html:
         }
         for gate in audit.gates
     ]  # fmt: skip
-    said = [shown, plain_table(gates, caption="gates"), table, _reconciled(audit), _first_problems(audit), _observed(audit)]
-    return join(said, "\n")
+    said = [shown, plain_table(gates, caption="gates"), table, _reconciled(audit), _first_problems(audit)]
+    return join([*said, _observed(audit)], "\n")
 
 
 def _reconciled(audit: EpochAudit) -> Html:
@@ -226,9 +226,7 @@ def tools(audit: EpochAudit) -> Html:
             pl.col("executed").sum().alias("executed"),
             pl.col("invalid").is_not_null().sum().alias("invalid"),
             pl.col("exit_code").is_not_null().sum().alias("with exit code"),
-            pl.when(pl.col("exit_code").count() > 0)
-            .then((pl.col("exit_code") != 0).sum())
-            .alias("exit code not 0"),
+            pl.when(pl.col("exit_code").count() > 0).then((pl.col("exit_code") != 0).sum()).alias("exit code not 0"),
             pl.col("trajectory_id").n_unique().alias("trajectories"),
         )
         .sort("calls", "tool", descending=[True, False])
@@ -346,6 +344,7 @@ def groups(audit: EpochAudit) -> Html:
         parts.append(not_observed("pass@k", "several judged attempts at a task"))
     else:
         rates = audit.pass_rates
+
         def over_tasks(estimate: Estimate) -> Estimate:
             return msgspec.structs.replace(estimate, numerator=None)
 
