@@ -123,7 +123,7 @@ def metric_names() -> str:
     spelled: dict[str, list[str]] = {name: [] for name in common_names()}
     for trainer, names in spellings().items():
         for name in dict.fromkeys(names.values()):
-            for own in spelled if "*" in name else [name]:
+            for own in spelled if "*" in name else [name] if name else []:
                 if own in spelled and (own == name or name.replace("*", "") == own.rpartition(".")[0] + "."):
                     spelled[own].append(trainer)
     rows = [

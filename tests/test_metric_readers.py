@@ -67,8 +67,8 @@ def test_every_spelling_leads_to_a_common_name() -> None:
     for trainer, names in spellings().items():
         for raw, name in names.items():
             example = common_name(raw.replace("*", "mean"), trainer)
-            assert example is not None or "*" in raw, (trainer, raw, name)
-            assert about(name.replace("*", "mean")) is not None or about(name) is not None, (trainer, raw, name)
+            assert example is not None or "*" in raw or not name, (trainer, raw, name)
+            assert not name or about(name.replace("*", "mean")) or about(name), (trainer, raw, name)
     assert {entry.layer for entry in common_names().values()} <= set(range(16))
     assert all(entry.doc for entry in common_names().values())
 

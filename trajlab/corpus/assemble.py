@@ -13,7 +13,7 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
-from trajlab.corpus.metric_runs import runs_of
+from trajlab.corpus.metric_runs import MetricRun, runs_of
 from trajlab.corpus.metrics import problem_row, read_metric_logs
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, file_sizes, whole_part
@@ -276,7 +276,7 @@ def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(duplicate=pl.col("copy").fill_null(value=False))
 
 
-def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str], str | None]) -> pl.DataFrame:
+def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str], MetricRun]) -> pl.DataFrame:
     made: dict[tuple[str, str], int] = {}
     for unit in manifest.units:
         summary = whole_part(folder, unit)
@@ -286,8 +286,8 @@ def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str]
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count
     rows = [
-        (c.file.root, c.file.relpath, metric_runs.get((c.file.root, c.file.relpath), c.run), c.format, c.role,
-         c.file.size, None, made.get((c.file.root, c.file.relpath), 0))
+        (c.file.root, c.file.relpath, of.name if (of := metric_runs.get((c.file.root, c.file.relpath))) else c.run,
+         c.format, c.role,         c.file.size, None, made.get((c.file.root, c.file.relpath), 0))
         for c in manifest.claims
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")

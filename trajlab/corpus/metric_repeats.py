@@ -8,7 +8,7 @@ import polars as pl
 
 from trajlab.records import Problem
 
-Told = tuple[str | None, str, Problem]
+Told = tuple[str, str, Problem]
 """Run, source, problem."""
 
 MOST_RESTARTS = 10
@@ -35,10 +35,8 @@ def mark_counting(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Told]]:
     last = marked.filter(~pl.col("abandoned")).group_by(*_LOG, "step").agg(pl.col("row").max()).select("row")
     kept = marked.join(last, on="row", how="semi", maintain_order="left")
     what = pl.coalesce("name", "raw_name")
-    # A log whose run cannot be told stands alone.
-    place = pl.when(pl.col("run").is_null()).then("place").otherwise(-1)
-    kept = kept.with_columns(what=what, alone=place).sort("format", "row")
-    best = kept.unique(["run", "alone", "step", "what"], keep="first", maintain_order=True)
+    kept = kept.with_columns(what=what).sort("format", "row")
+    best = kept.unique(["run", "step", "what"], keep="first", maintain_order=True)
     marked = marked.with_columns(counts=pl.col("row").is_in(best["row"].implode()))
     told = [*_restarts(marked), *_out_of_order(marked), *_disagreements(kept, best)]
     return marked, told
@@ -119,7 +117,7 @@ def _out_of_order(marked: pl.DataFrame) -> Iterator[Told]:
 
 def _disagreements(kept: pl.DataFrame, best: pl.DataFrame) -> Iterator[Told]:
     """Logs of one run that give other values than the one that counts."""
-    named = kept.filter(pl.col("name").is_not_null() & pl.col("run").is_not_null() & pl.col("value").is_not_null())
+    named = kept.filter(pl.col("name").is_not_null() & pl.col("value").is_not_null())
     counting = best.select("run", "step", "name", counted="value", by="source", first="format")
     both = named.join(counting, on=["run", "step", "name"], how="inner").filter(pl.col("format") != pl.col("first"))
     scale = pl.max_horizontal(pl.col("value").abs(), pl.col("counted").abs())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+import msgspec
 import polars as pl
 
 from trajlab.corpus.plan import Claim, run_of
@@ -30,8 +31,16 @@ _SUFFIXES = (
 )  # fmt: skip
 
 
-def runs_of(claims: Iterable[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], str | None]:
-    """(root, source) of each metric log -> its run; ``None``: several are as near.
+class MetricRun(msgspec.Struct, frozen=True):
+    """The run of one metric log."""
+
+    name: str
+    told: bool = True
+    """Whether that is sure; else several runs lie as near, and it is taken for one of its own."""
+
+
+def runs_of(claims: Iterable[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], MetricRun]:
+    """(root, source) of each metric log -> its run.
 
     Args:
         claims: What every file was found to be.
@@ -51,20 +60,22 @@ def _runs_below(trajectories: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _run(item: Claim, below: dict[tuple[str, str], set[str]]) -> str | None:
+def _run(item: Claim, below: dict[tuple[str, str], set[str]]) -> MetricRun:
     """The only run of the nearest folder that has any; of several the one that the log is named for."""
+    own = item.run if item.run != run_of(item.file, item.group) else named_for(item)
     path = PurePosixPath(item.file.relpath)
     if (item.file.root, ".") not in below:
-        return item.run if item.run != run_of(item.file, item.group) else named_for(item)
+        return MetricRun(own)
     for folder in path.parents:
         runs = below.get((item.file.root, str(folder)))
         if not runs:
             continue
         if len(runs) == 1:
-            return next(iter(runs))
+            return MetricRun(next(iter(runs)))
         names = (item.run, path.name.partition(".")[0], *(part for part in reversed(path.parts[:-1])))
-        return next((name for name in names if name in runs), None)
-    return None
+        named = next((name for name in names if name in runs), None)
+        return MetricRun(own, told=False) if named is None else MetricRun(named)
+    return MetricRun(own)
 
 
 def named_for(item: Claim) -> str:

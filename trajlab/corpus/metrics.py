@@ -40,10 +40,11 @@ def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tup
     frames: list[pl.DataFrame] = []
     problems: list[ProblemRow] = []
     for item in logs:
-        run, source = runs[item.file.root, item.file.relpath], item.file.relpath
-        if run is None:
-            message = "a metric log beside several runs; name its file or its folder like the run it belongs to"
-            problems.append(problem_row(None, source, Problem("metrics_without_run", message)))
+        whose, source = runs[item.file.root, item.file.relpath], item.file.relpath
+        run = whose.name
+        if not whose.told:
+            message = "several runs lie as near; taken for one of its own: name its file or its folder like its run"
+            problems.append(problem_row(run, source, Problem("metrics_without_run", message)))
         frame, told = _table(item, run)
         problems += [problem_row(run, source, problem) for problem in told]
         frames.append(frame)
@@ -78,7 +79,7 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(path)]
 
 
-def _table(item: Claim, run: str | None) -> tuple[pl.DataFrame, list[Problem]]:
+def _table(item: Claim, run: str) -> tuple[pl.DataFrame, list[Problem]]:
     columns: dict[str, list[object]] = {name: [] for name in _READ}
     problems: list[Problem] = []
     for found in _read(item):

@@ -54,7 +54,7 @@ def compare(trajectories: pl.DataFrame, metrics: pl.DataFrame) -> pl.DataFrame:
         trajectories: what :func:`acted` gives, without what is superseded or a copy.
         metrics: The table of metrics.
     """
-    logged = metrics.filter(pl.col("counts") & pl.col("value").is_not_null() & pl.col("run").is_not_null())
+    logged = metrics.filter(pl.col("counts") & pl.col("value").is_not_null())
     names = [f"{start}.{what}" for start in _OF for what in ("mean", "max", "min")]
     logged = logged.filter(pl.col("name").is_in(names)).select(*_KEY, "name", "raw_name", "value", "source", "line")
     trained = trajectories.filter(pl.col("step").is_not_null() & pl.col("split").fill_null("train").eq("train"))

@@ -94,7 +94,7 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
             if step is None or not line.finished:
                 continue
         for place, value in enumerate(cells[: len(columns)]):
-            if place == at or columns[place] in CLOCKS or not value.strip():
+            if columns[place] in STEP_KEYS or columns[place] in CLOCKS or not value.strip():
                 continue
             run, name = panel.get(place, (None, columns[place]))
             if panel and run is None:

@@ -108,6 +108,8 @@ def _lookup(raw_name: str, trainer: str) -> tuple[int, str] | None:
     for place, pattern, template in _compiled(trainer):
         if (match := pattern.fullmatch(raw)) is None:
             continue
+        if not template:
+            return None
         name = template
         for kept in match.groups():
             name = name.replace("*", kept, 1)

@@ -228,7 +228,7 @@ METRICS = Table(
     "one metric of a trainer at one training step",
     "assembled",
     (
-        _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
+        _c("run", "str", "run whose trajectories it lies with, else the one it is named for", ""),
         _c("source", "str", "path below the ingested root", ""),
         _c("line", "int", "line number; of a binary log or a list, number of the record", ""),
         _c("step", "int", "training step", ""),
