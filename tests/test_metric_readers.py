@@ -130,7 +130,7 @@ def test_verls_console(tmp_path: Path) -> None:
     assert [problem.code for problem in problems] == ["truncated"]
 
 
-SLIME = """[2025-11-01 10:00] rollout.py:100 - rollout 0: {'rollout/raw_reward': 0.25, 'rollout/response_len/mean': 81.0}
+SLIME = """[2025-11-01 10:00] ray.py:1 - rollout 0: {'rollout/raw_reward': 0.25, 'rollout/response_len/mean': 81.0}
 [2025-11-01 10:00:09] model.py:50 - step 0: {'train/loss': -0.01, 'train/grad_norm': nan, 'train/step': 0}
 [2025-11-01 10:00:10] timer.py:9 - perf 0: {'perf/step_time': 9.5}
 """
