@@ -117,10 +117,11 @@ def test_verls_console(tmp_path: Path) -> None:
     path = written(tmp_path / "console.log", "Started a local Ray instance.\n" * 5000 + VERL)
     assert claim(only_file(path), None).variant == "verl"
     assert figures(path) == [
-        (1, "actor/lr", 0.0), (1, "critic/score/mean", 0.012), (1, "num_turns/max", 8.0),
+        (1, "actor/lr", None), (1, "critic/score/mean", 0.012), (1, "num_turns/max", 8.0),
         (2, "critic/score/mean", None),
         (2, "val/test_score/openai/gsm8k", 0.5),
     ]  # fmt: skip
+    assert read(path)[0][0].logged_as == "0.000"  # three decimals do not show a learning rate
     cut = written(tmp_path / "cut.log", VERL + "step:3 - critic/score/mean:0.5 - actor/lr:1.2")
     rows, problems = read(cut)
     assert [(row.step, row.raw_name) for row in rows[-2:]] == [
