@@ -420,7 +420,7 @@ def test_real_logs_of_trl_give_the_same_figures(shared: Path, tmp_path: Path) ->
     console = canonical(corpus, "run.log", only_counting=True)
     resumed, first = (canonical(corpus, f"run1/runs/{name}") for name in ("Nov29_17-21", "Nov29_17-20"))
     assert len(state) == len(console) == agree(state, console, 1e-3) == 1193
-    assert agree(state, resumed, 1e-6) == 527
+    assert agree(state, resumed, 1e-6) == 519
     before = {key: value for key, value in first.items() if key[0] <= 20}
     assert agree(state, before, 1e-6) == len(before) > 600
     problems = corpus.problems.select("source", "code", "message").collect().rows()
