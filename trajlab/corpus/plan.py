@@ -87,9 +87,14 @@ def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None
         run: Name of the run, where the user gives it.
         mapping: The user's own mapping: what it claims, no format is asked for.
     """
+    return claim_of(Probe(file), run, mapping)
+
+
+def claim_of(probe: Probe, run: str | None, mapping: FieldMapping | None = None) -> Claim:
+    """:func:`claim` for a file that is being looked at."""
+    file = probe.file
     own_run = run if run is not None else run_of(file)
     try:
-        probe = Probe(file)
         if mapping is not None and (variant := mapped.recognise_mapped(probe, mapping)):
             return Claim(file, own_run, "log", mapped.NAME, variant, _sliceable(probe), mapping=mapping)
         claims = _claims_of(probe)

@@ -308,6 +308,7 @@ def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
         t.line,
         t.ordinal,
         t.native_id,
+        t.parent_native_id,
         t.task_id,
         t.group_id,
         t.attempt,

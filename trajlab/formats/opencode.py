@@ -25,7 +25,7 @@ VARIANTS = {
             {
                 "native_id", "task_id", "agent", "agent_version", "model", "logged_termination", "stop_reason",
                 "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost", "seconds",
-                "started_at", "gradable",
+                "started_at", "gradable", "parent_native_id",
             }
         ),
     ),
@@ -120,7 +120,8 @@ def _trajectory(
     trajectory = Trajectory(bundle.variant, str(number), native_id=name or None, agent="opencode")
     head = next(iter(heads), {})
     trajectory.agent_version = word(head.get("version"))
-    if word(head.get("parentID")):
+    trajectory.parent_native_id = word(head.get("parentID"))
+    if trajectory.parent_native_id:
         trajectory.agent, trajectory.gradable = "opencode subagent", False
     try:
         fill(trajectory, messages, mapping(head.get("time")))
