@@ -1,7 +1,7 @@
 """Spans of the LightningStore of agent-lightning 0.3, as its model writes them: one JSON object a span.
 
-Source: agentlightning 0.3.0, ``types/tracer.py``, ``semconv.py``. All spans of one attempt at a rollout are a trajectory,
-whichever traces they came from. How rollout and attempt ended stands in other records of the store.
+Source: agentlightning 0.3.0, ``types/tracer.py``, ``semconv.py``. All spans of one attempt at a rollout are a
+trajectory, whichever traces they came from. How rollout and attempt ended stands in other records of the store.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _fill(trajectory: Trajectory, rows: list[dict[str, Any]]) -> bool:
 
 
 def _span(row: dict[str, Any]) -> Span:
-    events = [(word(event.get("name")) or "", mapping(event.get("attributes"))) for event in mappings(row.get("events"))]
+    events = [(word(one.get("name")) or "", mapping(one.get("attributes"))) for one in mappings(row.get("events"))]
     return Span(
         word(row.get("trace_id")) or "",
         word(row.get("span_id")),

@@ -103,8 +103,8 @@ def _places(observations: Sequence[Observation]) -> dict[str, _Place]:
             walked.add(at.key)
             at = by_key.get(at.parent) if at.parent is not None else None
         for inner in reversed(way):
-            above = by_key.get(inner.parent) if inner.parent is not None else None
             around = places.get(inner.parent or "", _TOP)
+            above = by_key[inner.parent] if inner.parent in places and inner.parent is not None else None
             agent = inner.key if inner.kind == "agent" else around.agent
             in_model = inner.kind != "agent" and (around.in_model or (above is not None and above.kind == "model"))
             places[inner.key or ""] = _Place(agent or "", in_model)

@@ -101,7 +101,7 @@ def _listed(value: Any, depth: int) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"role": "user", "content": value}] if value else []
     for name in _LISTS:
-        if found := _listed(_opened(mapping(value).get(name)), depth + 1):
+        if isinstance(value, dict) and name in value and (found := _listed(_opened(value[name]), depth + 1)):
             return found
     return []
 
@@ -191,13 +191,13 @@ def _block(said: Said, block: dict[str, Any]) -> None:
 
 def _calls(said: Said, fields: dict[str, Any]) -> None:
     """Calls beside the content; LangChain repeats those of the blocks there."""
-    known = {call[2] for call in said.calls}
+    known = {word(call[2]) for call in said.calls}
     made = mappings(fields.get("tool_calls")) or mappings(mapping(fields.get("additional_kwargs")).get("tool_calls"))
     for call in made:
         function = mapping(call.get("function"))
         arguments = first(function.get("arguments"), call.get("args"), call.get("arguments"))
         one = (first(function.get("name"), call.get("name")), arguments, call.get("id"))
-        if one[2] is None or one[2] not in known:
+        if one[2] is None or word(one[2]) not in known:
             said.calls.append(one)
     if isinstance(old := fields.get("function_call"), dict):
         said.calls.append((old.get("name"), old.get("arguments"), None))

@@ -27,7 +27,9 @@ _MODEL = ("chat", "generate_content", "text_completion")
 _KINDS = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
 _TRACELOOP = ("llm.request.type", "gen_ai.request.type")
 _SPAN_KINDS = ("traceloop.span.kind", "agentops.span.kind")
-_OLDER = {"chat": "model", "completion": "model", "acompletion": "model", "llm": "model", "tool": "tool", "agent": "agent"}
+_OLDER = {
+    "chat": "model", "completion": "model", "acompletion": "model", "llm": "model", "tool": "tool", "agent": "agent",
+}  # fmt: skip
 """Kinds as OpenLLMetry, AgentOps and LiteLLM spell them."""
 _OPERATIONS = {**dict.fromkeys(_MODEL, "model"), "execute_tool": "tool", "invoke_agent": "agent"}
 

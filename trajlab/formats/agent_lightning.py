@@ -1,7 +1,8 @@
 """agent-lightning 1.x: ``step_{N}/{train|validation}_trajectories.jsonl.zip``, an artefact of wandb; spans of 0.3.
 
-A line of the artefact holds the last call of a rollout: its context and its answer. The turns before it stand in the context and are
-read from there, where the tokens of the template tell them; what earlier contexts held beyond it was never saved.
+A line of the artefact holds the last call of a rollout: its context and its answer. The turns before it stand in the
+context and are read from there, where the tokens of the template tell them; what earlier contexts held beyond it was
+never saved.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Source: types of @anthropic-ai/claude-agent-sdk 0.3.332. A line holds one block of an answer; lines of one answer share
 its id and repeat its usage. Lines form a tree: the branch that leads to the last one is the conversation, those that
-were rewound are counted apart. A line that names no parent, as the first after a compaction or a resumption, follows the
-one before it.
+were rewound are counted apart. A line that names no parent, as the first after a compaction or a resumption, follows
+the one before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trajlab.behavior.termination import CLAUDE_CODE
 from trajlab.formats import Variant
 from trajlab.formats._claude_code_tree import without_rewound
 from trajlab.formats._claude_code_turns import fill
-from trajlab.formats._sessions import UnknownKinds
+from trajlab.formats._sessions import UnknownKinds, kind_of
 from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import Records, count, first, items, json_lines, load, mapping, number, word
 from trajlab.records import Problem, Trajectory
@@ -135,7 +135,7 @@ def _conversations(
 ) -> Iterator[Trajectory]:
     """The main conversation and those of subagents: files of their own, or lines marked as such among the main ones."""
     found = _SUBAGENT.fullmatch(PurePosixPath(file.relpath).name)
-    if not any(row.get("type") in _TALK for row in rows):
+    if not any(kind_of(row) in _TALK for row in rows):
         return
     for key, lines in _parts(rows).items():
         trajectory = _trajectory(lines, bundle)
@@ -160,7 +160,7 @@ def _conversations(
 def _unknown(rows: list[dict[str, Any]]) -> Problem | None:
     unknown = UnknownKinds()
     for row in rows:
-        if row.get("type") not in _KNOWN:
+        if kind_of(row) not in _KNOWN:
             unknown.saw(row.get("type"), row)
     return unknown.problem()
 

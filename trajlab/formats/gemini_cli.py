@@ -42,8 +42,9 @@ _CARRIES = frozenset(
 )  # fmt: skip
 
 VARIANTS = {
-    "json": Variant("`chats/session-*.json`", _CARRIES, whole=True),
-    "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`", _CARRIES, whole=True),
+    "json": Variant("`chats/session-*.json`", _CARRIES | {"gradable"}, whole=True),
+    "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`",
+                     _CARRIES | {"gradable"}, whole=True),
     "history": Variant("a document with `history`: contents of `role` and `parts`",
                        frozenset({"task_id", "agent", "model", "seconds", "started_at"}), whole=True),
 }

@@ -38,7 +38,7 @@ HOLDS_LOGS = True
 _CARRIES = frozenset(
     {
         "native_id", "task_id", "agent", "agent_version", "model", "reward", "logged_correct", "logged_outcome",
-        "logged_termination", "stop_reason", "gradable", "prompt_tokens", "completion_tokens", "cached_tokens", "cost",
+        "logged_termination", "stop_reason", "gradable", "parent_native_id", "prompt_tokens", "completion_tokens", "cached_tokens", "cost",
         "seconds", "started_at", "tools_offered",
     }
 )  # fmt: skip

@@ -68,7 +68,7 @@ def recognise(probe: Probe) -> str | None:
 
 
 def _is_observation(row: dict[str, Any], *, within: bool = False) -> bool:
-    if row.get("type") not in _TYPES or not {"startTime", "start_time"} & set(row):
+    if word(row.get("type")) not in _TYPES or not {"startTime", "start_time"} & set(row):
         return False
     return within or bool({"traceId", "trace_id"} & set(row))
 
@@ -88,7 +88,7 @@ def read(bundle: Bundle) -> Records:
     yield from problems
     number_of = 0
     for name, rows in traces.items():
-        if any(row.get("type") in _KINDS and row["type"] != "AGENT" for row in rows):
+        if any(_KINDS.get(word(row.get("type")) or "") in ("model", "tool") for row in rows):
             yield _trajectory(bundle, str(number_of), {"id": name}, rows)
             number_of += 1
     if not number_of:

@@ -1,8 +1,8 @@
 """MLflow traces: the artifact ``traces.json``, ``Trace.to_json``, and rows of ``mlflow.search_traces``.
 
 Source: mlflow-skinny 3.17.2, ``entities/span.py``, ``entities/trace.py``; spans of 2.x by their keys. Values of
-attributes are JSON text. MLflow's prompt tokens include cached ones whatever the provider. The artifact knows neither the state of
-the trace nor its assessments.
+attributes are JSON text. MLflow's prompt tokens include cached ones whatever the provider. The artifact knows neither
+the state of the trace nor its assessments.
 """
 
 from __future__ import annotations
