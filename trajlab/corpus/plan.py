@@ -25,6 +25,7 @@ from trajlab.formats import (
     metric_format,
 )
 from trajlab.records import Problem
+from trajlab.schema import PART_TABLES
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
@@ -257,10 +258,11 @@ def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:
 
 
 def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
-    """Digest of all that a unit's part depends on: files, readers, rules and options."""
+    """Digest of all that a unit's part depends on: files, readers, rules, columns and options."""
     facts = [
         (b.run, b.place, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
          b.bundle.mapping, [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
         for b in bundles
     ]  # fmt: skip
-    return digest(msgspec.json.encode((__version__, RULES_VERSION, keep_texts, facts)))
+    columns = [table.names for table in PART_TABLES]
+    return digest(msgspec.json.encode((__version__, RULES_VERSION, columns, keep_texts, facts)))

@@ -38,8 +38,8 @@ HOLDS_LOGS = True
 _CARRIES = frozenset(
     {
         "native_id", "task_id", "agent", "agent_version", "model", "reward", "logged_correct", "logged_outcome",
-        "logged_termination", "stop_reason", "gradable", "parent_native_id", "prompt_tokens", "completion_tokens", "cached_tokens", "cost",
-        "seconds", "started_at", "tools_offered",
+        "logged_termination", "stop_reason", "gradable", "parent_native_id", "prompt_tokens", "completion_tokens",
+        "cached_tokens", "cost", "seconds", "started_at", "tools_offered",
     }
 )  # fmt: skip
 
