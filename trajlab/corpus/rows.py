@@ -328,14 +328,11 @@ def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
         t.gradable,
         t.steps_allowed,
         t.logged_steps,
-        t.prompt_tokens,
-        t.completion_tokens,
-        t.cached_tokens,
-        t.reasoning_tokens,
+        t.prompt_tokens, t.completion_tokens, t.cached_tokens, t.reasoning_tokens,
         t.seconds,
         t.cost,
         t.started_at,
         None if t.tools_offered is None else " ".join(sorted(t.tools_offered)),
         None if t.submission is None else len(t.submission),
         *computed,
-    )
+    )  # fmt: skip
