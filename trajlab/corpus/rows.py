@@ -14,7 +14,7 @@ from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
 from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableColumns, TableRows
-from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
+from trajlab.records import Message, Problem, Step, TokenFacts, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
 Row = tuple[Any, ...]
@@ -138,6 +138,7 @@ class PartRows:
         self.tables["rewards"].rows.extend(
             [(part.name, part.value, part.weight, part.applied_step) for part in trajectory.rewards]
         )
+        self._add_tokens(trajectory.token_facts)
         for setting in trajectory.settings:
             row = (place.run, place.relpath, setting.name, setting.configured, setting.applied)
             seen = (place.run, *row[2:])
@@ -152,6 +153,12 @@ class PartRows:
             self.add_problem(place, Problem("not_reconciled", message, trajectory.line), trajectory_id)
         if self._keep_texts and trajectory.submission:
             self._text("submission", 0, trajectory.submission)
+
+    def _add_tokens(self, facts: TokenFacts | None) -> None:
+        if facts is not None:
+            *moments, (bins, counts) = msgspec.structs.astuple(facts)
+            self.tables["token_moments"].rows.append(tuple(moments))
+            self.tables["token_histograms"].rows.extend(zip(bins, counts, strict=True))
 
     def _add_calls(self, steps: Sequence[Step]) -> tuple[list[int], list[int]]:
         """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
@@ -334,6 +341,7 @@ def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
         t.seconds,
         t.cost,
         t.started_at,
+        t.sample_index,
         None if t.tools_offered is None else " ".join(sorted(t.tools_offered)),
         None if t.submission is None else len(t.submission),
         *computed,
