@@ -78,7 +78,7 @@ def _gaps(steps: pl.DataFrame) -> list[Break]:
     distance = pl.col("train_step").diff().over("run")
     apart = steps.with_columns(distance=distance).filter(pl.col("distance").is_not_null())
     usual = apart["distance"].mode().sort()
-    if not len(usual) or (apart["distance"] == usual[0]).mean() < 0.5:  # type: ignore[operator]
+    if not len(usual) or (apart["distance"] == usual[0]).mean() < 0.5:
         return []
     return [
         Break(row["train_step"], f"no rollouts between step {row['train_step'] - row['distance']} and "
