@@ -140,7 +140,7 @@ def token_columns(messages: list[Record], step: int, idx: int) -> tuple[list[int
         mask += [1] * 7 if message["role"] == "assistant" else [0] * 3
     mask += [0] * PADDING
     sampler = [-round(rng.expovariate(2.0) + 0.001, 4) * bit for bit in mask]
-    policy = [round(old + rng.gauss(0.0, 0.02 * step), 4) * bit for old, bit in zip(sampler, mask, strict=True)]
+    policy = [round(min(old + rng.gauss(0.0, 0.02 * step), -1e-4), 4) * bit for old, bit in zip(sampler, mask, strict=True)]
     return mask, sampler, policy
 
 

@@ -37,7 +37,7 @@ def trained(made: dict[str, Any], position: int, rollout: int) -> dict[str, Any]
     return {
         "data_parallel_rank": position % 2, "sample_index": made["index"], "rollout_position": position,
         "tokens": made["tokens"], "loss_masks": mask, "rollout_log_probs": made["rollout_log_probs"],
-        "log_probs": [round(old + rng.gauss(0.0, 0.05), 4) * bit for old, bit in zip(made["rollout_log_probs"], mask, strict=True)],
+        "log_probs": [round(min(old + rng.gauss(0.0, 0.05), -1e-4), 4) * bit for old, bit in zip(made["rollout_log_probs"], mask, strict=True)],
         "returns": [reward * bit for bit in mask],
         "values": [round(0.6 * reward + rng.gauss(0.2, 0.2), 4) for _ in mask],
     }

@@ -60,7 +60,7 @@ def graph(episode: Episode, rng: random.Random, annotated: bool) -> tuple[list[R
                      "logprobs": [round(-rng.random(), 6) for _ in range(3)]}
             if annotated:
                 noise = random.Random(f"trainer {episode.problem.answer} {number}")
-                node["trainer_logprobs"] = [round(old + noise.gauss(0.0, 0.04), 6) for old in node["logprobs"]]
+                node["trainer_logprobs"] = [round(min(old + noise.gauss(0.0, 0.04), -1e-4), 6) for old in node["logprobs"]]
         elif annotated:
             node |= {"token_ids": list(range(10, 10 + min(words, 6))), "mask": [False] * min(words, 6)}
         if sampled:
