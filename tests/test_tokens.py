@@ -104,7 +104,9 @@ def test_moments_of_nemo_rl_against_a_plain_loop(
     tokens: list[tuple[bool, float, float | None]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     mask, sampler, policy = ([int(m) for m, _, _ in tokens], [s for _, s, _ in tokens], [p for _, _, p in tokens])
-    facts = facts_of(write_lines(tmp_path_factory.mktemp("n") / "train_data_step1.jsonl", nemo_rl(mask, sampler, policy)))
+    facts = facts_of(
+        write_lines(tmp_path_factory.mktemp("n") / "train_data_step1.jsonl", nemo_rl(mask, sampler, policy))
+    )
     pairs = [(s, p) for m, s, p in tokens if m and p is not None]
     assert (facts.tokens, facts.trained_tokens, facts.ratio_tokens) == (len(mask), sum(mask), len(pairs))
     assert facts.ratio_unknown == sum(mask) - len(pairs)
@@ -278,7 +280,9 @@ def test_checks_speak_where_masks_versions_and_order_are_wrong(tmp_path: Path) -
 def test_a_version_younger_than_its_step_is_an_alarm(tmp_path: Path) -> None:
     row = {"task_id": 0, "sample_idx": 0, "seqlen": 9, "prompt_len": 4, "head_version": 7, "tail_version": 7,
            "reward": 1.0, "prompt": "a", "completion": "b", "version_rle": [[7, 5]]}  # fmt: skip
-    write_lines(tmp_path / "rollout/6/0.jsonl", row, row | {"head_version": 4, "version_rle": [[4, 2], [-1, 1], [6, 2]]})
+    write_lines(
+        tmp_path / "rollout/6/0.jsonl", row, row | {"head_version": 4, "version_rle": [[4, 2], [-1, 1], [6, 2]]}
+    )
     corpus = trajlab.read(tmp_path)
     moments = corpus.token_moments.select("versioned", "unversioned", "version_changes").collect().rows()
     assert moments == [(5, 0, 0), (4, 1, 1)]

@@ -25,6 +25,14 @@ LINES = {
     "D001": "masked_in", "D002": "token_lengths", "D003": "version_missing", "D004": "sample_repeated",
     "D005": "fresh_ratio", "D006": "nothing_trained",
 }  # fmt: skip
+LOOKS_AT = {
+    "D001": "`trained.prompt`, `trained.observation`, `trained.padding`",
+    "D002": "problems `token_lengths`",
+    "D003": "trajectories without version; any younger one is an alarm",
+    "D004": "samples in two steps; a fall or a gap is a warning",
+    "D005": "`importance_ratio.median`, distance from 1",
+    "D006": "trajectories without a token trained on",
+}
 _TO_LOG = {
     "D001": "the loss mask with the tokens, and the length of the prompt or the log-probabilities of the sampler.",
     "D002": "tokens, loss mask and log-probabilities of every sample.",

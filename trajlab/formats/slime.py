@@ -43,7 +43,7 @@ VARIANTS = {
     ),
 }  # fmt: skip
 
-_TRAIN_FILE = re.compile(r"(.*/)?train_data/((?:eval_)?\d{1,12})(?:_\d{1,6})?\.pt")
+_DETAILS = re.compile(r"(.*/)?(?:train_data/(\d{1,12})(?:_\d{1,6})?|rollout_data/(\d{1,12}))\.pt")
 _TASKS = ("task_id", "instance_id", "problem_id", "task", "id")
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
 _TOTALS = ("score", "reward")
@@ -64,9 +64,9 @@ def recognise(probe: Probe) -> str | None:
 
 
 def group(relpath: str, variant: str) -> str | None:
-    """What the trainer made of a rollout belongs to it."""
-    found = _TRAIN_FILE.fullmatch(relpath)
-    return f"{found[1] or ''}rollout_data/{found[2]}.pt" if found else relpath
+    """What the trainer made of a rollout belongs to it, where both lie as ``--dump-details`` puts them."""
+    found = _DETAILS.fullmatch(relpath)
+    return f"{found[1] or ''}rollout_data/{found[2] or found[3]}.pt" if found else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
