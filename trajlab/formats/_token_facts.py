@@ -66,8 +66,10 @@ def count_mask(facts: TokenFacts, mask: FloatArray, behaviour: FloatArray | None
     kept = int(np.count_nonzero(trained))
     silent = ~trained if behaviour is None else ~trained & (behaviour == 0)
     observed = int(np.count_nonzero(silent))
-    stretches = int(np.count_nonzero(trained[1:] & ~trained[:-1])) + bool(len(trained) and trained[0])
-    wrong = max(turns - stretches, 0) if kept else 0
+    wrong = 0
+    if kept and turns > 1:
+        stretches = int(np.count_nonzero(trained[1:] & ~trained[:-1])) + bool(trained[0])
+        wrong = max(turns - stretches, 0)
     if wrong and behaviour is not None:
         wrong = int(np.count_nonzero(trained & (behaviour == 0)))
     facts.trained_tokens = (facts.trained_tokens or 0) + kept
@@ -98,16 +100,20 @@ def add_ratios(facts: TokenFacts, policy: FloatArray | None, behaviour: FloatArr
     """Sums and histogram of ρ = exp(log π − log μ) over the positions trained on; NaN and infinities are unknown."""
     if policy is None or behaviour is None:
         return
-    trained = mask != 0
-    with np.errstate(invalid="ignore"):
-        log_ratios = policy[trained] - behaviour[trained]
-    finite = log_ratios[np.isfinite(log_ratios)]
-    facts.ratio_tokens, facts.ratio_unknown = len(finite), len(log_ratios) - len(finite)
-    ratios = np.exp(np.clip(finite, -FARTHEST, FARTHEST))
-    facts.ratio_sum, facts.ratio_squares = float(ratios.sum()), float(ratios @ ratios)
-    if len(finite):
-        facts.log_ratio_smallest, facts.log_ratio_largest = float(finite.min()), float(finite.max())
+    with np.errstate(invalid="ignore", over="ignore"):
+        log_ratios = (policy - behaviour)[mask != 0]
+    known = np.isfinite(log_ratios)
+    count = int(np.count_nonzero(known))
+    finite = log_ratios if count == len(log_ratios) else log_ratios[known]
+    facts.ratio_tokens, facts.ratio_unknown = count, len(log_ratios) - count
+    facts.ratio_sum = facts.ratio_squares = 0.0
+    if count:
+        low, high = float(finite.min()), float(finite.max())
+        facts.log_ratio_smallest, facts.log_ratio_largest = low, high
         facts.log_ratio_bins = log_ratio_bins(finite)
+        near = finite if low > -FARTHEST and high < FARTHEST else np.clip(finite, -FARTHEST, FARTHEST)
+        ratios = np.exp(near)
+        facts.ratio_sum, facts.ratio_squares = float(ratios.sum()), float(ratios @ ratios)
 
 
 def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray | None, mask: FloatArray) -> None:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import calls_in_text
 from trajlab.formats._token_facts import add_ratios, count_mask, numbers, prompt_length, same_length
@@ -94,7 +96,7 @@ def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list
     mask = numbers(fields, "token_loss_mask")
     if mask is None:
         return
-    trajectory.completion_tokens = int((mask == 1).sum())
+    trajectory.completion_tokens = int(np.count_nonzero(mask == 1))
     behaviour, policy = numbers(fields, "generation_logprobs"), numbers(fields, "prev_logprobs")
     tokens = fields.items("token_ids")
     lengths = {"token_loss_mask": len(mask), "token_ids": len(tokens) or None,
@@ -110,14 +112,14 @@ def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list
     if whole is not None and not 0 <= whole <= len(mask):
         message = f"`input_lengths` states {whole:,} tokens, the arrays hold {len(mask):,}: they are cut"
         problems.append(row.problem("token_lengths", message))
-        facts.trained_tokens = int((mask != 0).sum())
+        facts.trained_tokens = int(np.count_nonzero(mask))
         return
     end = len(mask) if whole is None else whole
     if whole is not None:
-        facts.padding_tokens, facts.trained_padding = len(mask) - end, int((mask[end:] != 0).sum())
+        facts.padding_tokens, facts.trained_padding = len(mask) - end, int(np.count_nonzero(mask[end:]))
     spoken = None if behaviour is None else behaviour[:end]
     start = prompt_length(mask[:end], spoken)
-    facts.prompt_tokens, facts.trained_prompt = start, int((mask[:start] != 0).sum())
+    facts.prompt_tokens, facts.trained_prompt = start, int(np.count_nonzero(mask[:start]))
     facts.trained_tokens = facts.trained_prompt + (facts.trained_padding or 0)
     count_mask(facts, mask[start:end], None if spoken is None else spoken[start:], len(trajectory.steps))
 
