@@ -50,7 +50,7 @@ def sample(episode: Episode, number: int, rollout: int, rng: random.Random) -> d
     reward = round(sum(rewards(episode).values()), 4)
     cut = episode.kept < 1
     return {
-        "group_index": number // 4, "index": number, "prompt": prompt_messages(episode) if number == 3 else prompt,
+        "group_index": number // 4 + 2 * rollout, "index": number + 8 * rollout, "prompt": prompt_messages(episode) if number == 3 else prompt,
         "tokens": [rng.randrange(9000) for _ in range(12 + len(mask))], "response": response, "response_length": len(mask),
         "label": str(episode.problem.answer), "reward": {"score": reward, "acc": float(solved(episode))} if rollout else reward,
         "loss_mask": mask, "weight_versions": [str(rollout + (n > 1)) for n in range(len(turns))],

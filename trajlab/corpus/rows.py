@@ -122,7 +122,10 @@ class PartRows:
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
+        offered, submission = trajectory.tools_offered, trajectory.submission
         computed = (
+            None if offered is None else " ".join(sorted(offered)),
+            None if submission is None else len(submission),
             agent_chars,
             reasoning_chars,
             repetitive,
@@ -342,7 +345,5 @@ def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
         t.cost,
         t.started_at,
         t.sample_index,
-        None if t.tools_offered is None else " ".join(sorted(t.tools_offered)),
-        None if t.submission is None else len(t.submission),
         *computed,
     )

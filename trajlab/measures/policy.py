@@ -160,7 +160,10 @@ def _lags(frame: pl.DataFrame) -> Iterator[Measured]:
         return
     lag = frame["lag"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     clusters = frame["cluster"].to_numpy()
-    yield Measured("policy_lag.mean", None, mean(lag, clusters))
+    average = mean(lag, clusters)
+    if average.low is not None and float(np.nanmin(lag)) >= 0:  # what is never negative has no interval below zero
+        average = msgspec.structs.replace(average, low=max(average.low, 0.0))
+    yield Measured("policy_lag.mean", None, average)
     for *_, title in LAGS:
         flags = known.select((pl.col("lag_bucket") == title).cast(pl.Float64)).to_series().to_numpy()
         if flags.any():

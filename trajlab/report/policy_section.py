@@ -38,7 +38,7 @@ def _table(audit: EpochAudit, names: Mapping[str, str], what: str, how_to_log: s
         return not_observed(what, how_to_log)
     unseen = [title for name, title in names.items() if audit.policy.estimate(name).value is None]
     note = Html(f'<p class="more">Not observed: {escape(", ".join(unseen))}.</p>') if unseen else Html("")
-    columns = [Column("measure", "measure"), Column("value", "value (n: tokens)", bar=False)]
+    columns = [Column("measure", "measure"), Column("value", "value (n: tokens; not observed: trajectories)", bar=False)]
     return join([estimate_table(known, columns, caption=caption), note])
 
 
@@ -67,10 +67,10 @@ def _lag(audit: EpochAudit) -> Html:
         return not_observed("Policy lag", LAG_TO_LOG)
     rows = [{"lag": group, "trajectories": audit.policy.estimate("policy_lag.share", group)} for group in groups]
     formats = set(audit.policy.frame["format"])
-    counted = "training step minus the version at the first token"
+    least, counted = "", "training step minus the version at the first token"
     if not formats <= STEP_VERSIONS:
-        counted = "newest version that acted in the same step minus the version at the first token: at least"
-    said = f"mean policy lag {audit.policy.estimate('policy_lag.mean')}: {counted}"
+        least, counted = "at least ", "newest version that acted in the same step minus the version at the first token"
+    said = f"Mean policy lag {least}{audit.policy.estimate('policy_lag.mean')}: {counted}"
     note = Html(f'<p class="more">{escape(said)}.</p>')
     return join([estimate_table(rows, [Column("lag", "policy lag"), Column("trajectories", "trajectories")],
                                 caption="policy lag"), note])  # fmt: skip
