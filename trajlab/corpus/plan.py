@@ -25,6 +25,7 @@ from trajlab.formats import (
     metric_format,
 )
 from trajlab.records import Problem
+from trajlab.schema import SCHEMA_VERSION
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
@@ -258,4 +259,4 @@ def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
          b.bundle.mapping, [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
         for b in bundles
     ]  # fmt: skip
-    return digest(msgspec.json.encode((__version__, RULES_VERSION, keep_texts, facts)))
+    return digest(msgspec.json.encode((__version__, SCHEMA_VERSION, RULES_VERSION, keep_texts, facts)))

@@ -38,7 +38,8 @@ def _table(audit: EpochAudit, names: Mapping[str, str], what: str, how_to_log: s
         return not_observed(what, how_to_log)
     unseen = [title for name, title in names.items() if audit.policy.estimate(name).value is None]
     note = Html(f'<p class="more">Not observed: {escape(", ".join(unseen))}.</p>') if unseen else Html("")
-    columns = [Column("measure", "measure"), Column("value", "value (n: tokens; not observed: trajectories)", bar=False)]
+    heading = "value (n tokens; not observed: trajectories)"
+    columns = [Column("measure", "measure"), Column("value", heading, bar=False)]
     return join([estimate_table(known, columns, caption=caption), note])
 
 

@@ -13,10 +13,14 @@ from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS
 
 __all__ = [
     "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "METRICS",
-    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS",
+    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SCHEMA_VERSION", "SOURCES",
+    "STEPS",
     "TABLES", "TEXTS", "TOKEN_HISTOGRAMS", "TOKEN_MOMENTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table",
     "label_column",
 ]  # fmt: skip
+
+SCHEMA_VERSION = 2
+"""Raised when a table of source facts changes: a corpus of another version is read anew from its logs."""
 
 TRAJECTORIES = Table(
     "trajectories",
