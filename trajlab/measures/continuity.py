@@ -55,7 +55,7 @@ def continuity(corpus: Corpus, trajectories: Trajectories) -> Continuity:
         first = repeated.sort("again", "sample_index").row(0, named=True)
         text = f"{repeated.height:,} of {samples.height:,} sample indices stand in two steps, the first in step"
         breaks.append(Break(first["again"], f"{text} {first['again']} (index {first['sample_index']})"))
-    columns = {"policy version": "version", "epoch": "epoch", "sample index": "sample_index"}
+    columns = {"policy version": "newest", "epoch": "epoch", "sample index": "sample_index"}
     told = [name for name, column in columns.items() if frame[column].count()]
     rerun = _rerun(corpus, trajectories)
     return Continuity(
