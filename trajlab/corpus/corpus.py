@@ -104,6 +104,16 @@ class Corpus:
         return self.table("rewards")
 
     @property
+    def token_histograms(self) -> pl.LazyFrame:
+        """Log-ratios of tokens, a row for each bin that holds any."""
+        return self.table("token_histograms")
+
+    @property
+    def token_moments(self) -> pl.LazyFrame:
+        """Counts and sums over the tokens of each trajectory whose log holds token arrays."""
+        return self.table("token_moments")
+
+    @property
     def run_config(self) -> pl.LazyFrame:
         """Configured and applied values of the runs."""
         return self.table("run_config").unique(["run", "name", "configured", "applied"], maintain_order=True)
@@ -164,6 +174,11 @@ class Corpus:
         """Names of the runs, sorted."""
         runs = scan_parts(self.folder, self.manifest, "trajectories").select(pl.col("run").unique())
         return sorted(runs.collect()["run"].to_list())
+
+    @property
+    def metric_runs(self) -> list[str]:
+        """Names of the runs that have metrics, sorted; those without trajectories are no :attr:`runs`."""
+        return sorted(self.metrics.select(pl.col("run").drop_nulls().unique()).collect()["run"].to_list())
 
     @property
     def rules(self) -> str:
