@@ -154,7 +154,7 @@ class Watched:
         self.ready()
 
     def ready(self) -> None:
-        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] .turn", timeout=PATIENCE * 1000)
+        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] > *", timeout=PATIENCE * 1000)
 
     def keys(self, *keys: str) -> None:
         for key in keys:

@@ -339,6 +339,27 @@ def test_two_attempts_stand_beside_each_other_in_step(demo: Corpus, demo_page: P
     watched.page.wait_for_selector(".turns:not(.two)[aria-busy=false]")
 
 
+def test_logs_of_every_format_open(open_page: Open, tmp_path: Path) -> None:
+    corpus = trajlab.read(*sorted(path for path in SAMPLES.iterdir() if path.name not in ("scripts", "gold", "hacks")))
+    page = review_page(corpus, tmp_path / "page.html", sample=_one_of_each_format(corpus), reviewer="ann")
+    assert page.items > 25
+    watched = open_page(page.path)
+    for number in range(1, page.items + 1):
+        watched.item(number)
+        watched.keys("G", "o", "1", "]")
+    watched.status("This is the last trajectory.")
+    assert watched.text(".place").endswith(" · 0 done")
+    assert len(watched.stored()) == page.items
+
+
+def _one_of_each_format(corpus: Corpus) -> dict[str, Any]:
+    """Of each format the longest, and the shortest of all, which has no step."""
+    table = corpus.current.select("trajectory_id", "format", "n_steps").sort("n_steps", "trajectory_id").collect()
+    ids = {str(frame["trajectory_id"][-1]) for _, frame in table.group_by("format")} | {table["trajectory_id"][0]}
+    assert table["n_steps"][0] == 0
+    return {"id": "each", "items": [{"trajectory_id": key} for key in sorted(ids)]}
+
+
 def test_no_storage_is_said_and_labels_can_still_be_exported(demo_page: Path, browser: Any, tmp_path: Path) -> None:
     context = browser.new_context()
     watched = Watched(context.new_page())
