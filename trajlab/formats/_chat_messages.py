@@ -229,7 +229,7 @@ class Conversation:
                 try:
                     command = _decode_shell(arguments).command
                 except _UNDECODABLE:
-                    pass  # not as usual: they are looked at in full
+                    command = None  # not as usual: they are looked at in full
             if command is None:
                 try:
                     known = _decode(arguments)
