@@ -43,12 +43,18 @@ def orjson_parse(source: str, out: str) -> Callable[[], None]:
 
 
 def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[], None]:
+    import numpy.ma  # noqa: F401 - polars imports it with its first array
+
     import trajlab
     import trajlab.api
-    from trajlab.formats import LOGS, log_format
+    from trajlab import formats
 
-    for name in [*LOGS, "chat"]:
-        log_format(name)
+    for name in [*formats.LOGS, *formats.FALLBACK_LOGS]:
+        formats.log_format(name)
+    for name in formats.COMPANIONS:
+        formats.companion_format(name)
+    for name in formats.METRIC_LOGS:
+        formats.metric_format(name)
     return lambda: trajlab.ingest(source, out=out, jobs=jobs, texts=texts) and None
 
 
@@ -57,6 +63,7 @@ def pandas_loop(source: str, out: str) -> Callable[[], None]:
     import re
 
     import pandas as pd
+    import pyarrow.parquet  # noqa: F401 - pandas imports it with its first Parquet file
 
     test = re.compile(r"\b(pytest|unittest|tox|runtests\.py|manage\.py test)\b")
     inline = re.compile(r"python3? (-c|- <<)")
