@@ -55,7 +55,11 @@ def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[],
         formats.companion_format(name)
     for name in formats.METRIC_LOGS:
         formats.metric_format(name)
-    return lambda: trajlab.ingest(source, out=out, jobs=jobs, texts=texts) and None
+
+    def work() -> None:
+        trajlab.ingest(source, out=out, jobs=jobs, texts=texts)
+
+    return work
 
 
 def pandas_loop(source: str, out: str) -> Callable[[], None]:
