@@ -13,15 +13,18 @@ from pathlib import Path
 
 import nbformat
 
-from trajlab.checks import collapse, hacks
+from trajlab.checks import collapse, hacks, tokens
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
+from trajlab.measures.policy import CRITIC, LAG, MASKS, RATIOS
+from trajlab.metric_logs import METRIC_LOGS, metric_format
+from trajlab.metric_logs.naming import common_names, spellings
 from trajlab.report.audit import NOTEBOOK
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
@@ -80,10 +83,14 @@ def tables() -> str:
 
 
 def measures() -> str:
-    return table(
-        ["measure", "title", "section", "kind", "unit"],
-        [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES],
-    )
+    rows = [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES]
+    of_tokens = [(RATIOS, "ratio of policies", "tokens"), (CRITIC, "critic", "tokens"), (MASKS, "loss mask", "tokens")]
+    rows += [
+        (f"`{name}`", title, section, "of sums over training rollouts", unit)
+        for titles, section, unit in [*of_tokens, (LAG, "policy lag", "trajectories")]
+        for name, title in titles.items()
+    ]
+    return table(["measure", "title", "section", "kind", "unit"], rows)
 
 
 def _kind(measure: Measure) -> str:
@@ -102,6 +109,10 @@ def checks() -> str:
     rows.append((f"`{collapse.CODE}`", collapse.TITLE, watched, f"alarm < {COLLAPSED:g} of an earlier period", "–"))
     said = [f"{kind} > {lines[hacks.LINE][kind]:g}" for kind in ("warn", "alarm")]
     rows.append((f"`{hacks.CODE}`", hacks.TITLE, "`hack_tier_1_rate`", ", ".join(said), f"`{hacks.LINE}`"))
+    for code, title in tokens.CODES.items():
+        name = tokens.LINES[code]
+        said = [f"{kind} > {lines[name][kind]:g}" for kind in ("warn", "alarm") if kind in lines[name]]
+        rows.append((f"`{code}`", title, tokens.LOOKS_AT[code], ", ".join(said), f"`{name}`"))
     return table(["code", "says", "measure", "lines", "name of the line"], rows)
 
 
@@ -115,6 +126,20 @@ def parameters() -> str:
             if p.name not in ("corpus", "run")
         ],
     )
+
+
+def metric_names() -> str:
+    spelled: dict[str, list[str]] = {name: [] for name in common_names()}
+    for trainer, names in spellings().items():
+        for name in dict.fromkeys(names.values()):
+            for own in spelled if "*" in name else [name] if name else []:
+                if own in spelled and (own == name or name.replace("*", "") == own.rpartition(".")[0] + "."):
+                    spelled[own].append(trainer)
+    rows = [
+        (f"`{n.name}`", n.layer or "–", n.unit, n.doc, ", ".join(dict.fromkeys(spelled[n.name])) or "–")
+        for n in common_names().values()
+    ]
+    return folded("Common names of metrics", table(["name", "layer", "unit", "meaning", "known of"], rows))
 
 
 def exit_codes() -> str:
@@ -142,6 +167,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "measures": measures,
     "checks": checks,
     "parameters": parameters,
+    "metric_names": metric_names,
     "exit_codes": exit_codes,
     "accuracy": accuracy,
 }

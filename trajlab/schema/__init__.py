@@ -9,12 +9,17 @@ from trajlab.schema.columns import ID as _ID
 from trajlab.schema.columns import Column, Kind, Table
 from trajlab.schema.columns import column as _c
 from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
+from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS
 
 __all__ = [
     "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "METRICS",
-    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS",
-    "TABLES", "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG",
+    "SCHEMA_VERSION", "SOURCES", "STEPS", "TABLES", "TEXTS", "TOKEN_HISTOGRAMS", "TOKEN_MOMENTS", "TOOL_CALLS",
+    "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
+
+SCHEMA_VERSION = 2
+"""Raised when a table of source facts changes: a corpus of another version is read anew from its logs."""
 
 TRAJECTORIES = Table(
     "trajectories",
@@ -30,6 +35,7 @@ TRAJECTORIES = Table(
         _c("source_line", "int", "line in the source, counted from the start of the unit", "not line based"),
         _c("ordinal", "str", "place in the source: byte offset or element number", ""),
         _c("native_id", "str", "identity the log itself gives"),
+        _c("parent_native_id", "str", "`native_id` of the trajectory that started this subagent"),
         _c("task_id", "str", "task: instance id, problem id, or a digest of the prompt"),
         _c("group_id", "str", "attempts sampled together by one policy"),
         _c("attempt", "int", "number of the attempt at the task"),
@@ -56,6 +62,7 @@ TRAJECTORIES = Table(
         _c("seconds", "float", "duration", unit="s"),
         _c("cost", "float", "cost as logged", unit="USD"),
         _c("started_at", "float", "start, seconds since 1970-01-01 UTC", unit="s"),
+        _c("sample_index", "int", "place in the trainer's stream of samples: its data cursor"),
         _c("tools_offered", "str", "names of the tools offered, space-separated"),
         _c("submission_chars", "int", "length of what was submitted", unit="characters"),
         _c("agent_chars", "int", "text the agent wrote outside reasoning and calls", "", "characters"),
@@ -228,13 +235,26 @@ METRICS = Table(
     "one metric of a trainer at one training step",
     "assembled",
     (
-        _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
+        _c("run", "str", "run whose trajectories it lies with, else the one it is named for", ""),
         _c("source", "str", "path below the ingested root", ""),
-        _c("line", "int", "line number; of two lines for a step, the later one counts", ""),
+        _c("line", "int", "line number; of a binary log or a list, number of the record", ""),
         _c("step", "int", "training step", ""),
         _c("name", "str", "common name", "there is no common name for it"),
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
+        _c(
+            "logged_as",
+            "str",
+            "what was logged in place of a value: nan, inf, -inf, null, 0.000 for a rate",
+            "there is a value",
+        ),
+        _c(
+            "counts",
+            "bool",
+            "whether it is the value for its run, step and name: of a step logged again the last, of several logs the "
+            "most exact; what a resumed run leaves behind does not count",
+            "",
+        ),
     ),
 )
 
@@ -257,8 +277,8 @@ SOURCES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
-        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, TOKEN_HISTOGRAMS, TOKEN_MOMENTS, RUN_CONFIG,
+        PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""
