@@ -22,6 +22,8 @@ class Summary(msgspec.Struct):
     """Rows per table."""
     observed: pl.DataFrame
     """Per trajectory column: rows recorded, share recorded."""
+    coverage: pl.DataFrame
+    """Per run and format: shares understood of bytes, records, turns, calls and (in a sample) fields; unknown fields."""
     problems: pl.DataFrame
     """Problems by code."""
     files: pl.DataFrame
@@ -39,7 +41,7 @@ class Summary(msgspec.Struct):
         ):  # fmt: skip
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
             missing = ", ".join(self.not_observed) or "none"
-            return f"{self.runs}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"
+            return f"{self.runs}\nunderstood, as shares:\n{self.coverage}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"
 
 
 def summarise(corpus: Corpus) -> Summary:
@@ -71,4 +73,29 @@ def summarise(corpus: Corpus) -> Summary:
         share=pl.col("recorded") / max(trajectories.height, 1)
     )
     rows = {name: corpus.table(name).select(pl.len()).collect().item() for name in TABLES}
-    return Summary(runs, rows, observed, problems, files)
+    return Summary(runs, rows, observed, _coverage(corpus), problems, files)
+
+
+def _coverage(corpus: Corpus) -> pl.DataFrame:
+    """Shares of sums; null where there was nothing."""
+    kinds = ("bytes", "records", "turns", "calls", "fields")
+    seen = [pl.col(name).sum().alias(f"{name}_seen") for name in kinds]
+    understood = [pl.col(f"{name}_understood").sum() for name in kinds]
+    unknown = pl.col("fields_unknown").str.split(", ").explode().drop_nulls().unique().sort()
+    return (
+        corpus.coverage.group_by("run", "format")
+        .agg(
+            pl.len().alias("sources"),
+            *seen,
+            *understood,
+            pl.col("fields").count().alias("sources with fields"),
+            unknown.filter(unknown != "").str.join(", ").alias("unknown fields"),
+        )
+        .with_columns(
+            pl.when(pl.col(f"{name}_seen") > 0).then(pl.col(f"{name}_understood") / pl.col(f"{name}_seen")).alias(name)
+            for name in kinds
+        )
+        .select("run", "format", "sources", *kinds, "sources with fields", "unknown fields")
+        .sort("run", "format", nulls_last=True)
+        .collect()
+    )

@@ -14,6 +14,7 @@ from trajlab.measures.catalogue import BY_NAME, HOW_TO_LOG, MEASURES
 from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
 from trajlab.report.course_page import told_first
+from trajlab.report.coverage_section import understood
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars
 from trajlab.report.tables import (
@@ -84,13 +85,11 @@ def measures_of(audit: EpochAudit, section: str, what: str, without: Collection[
 def provenance(audit: EpochAudit) -> Html:
     """What was read, how much of it, and what was not."""
     reading, t = audit.reading, audit.trajectories
-    coverage = "not known" if reading.coverage is None else f"{100 * reading.coverage:.2f} %"
     shown = facts(
         {
             "files read": ", ".join(f"{count:,} {name}" for name, count in reading.files.items()) or "none",
             "size": f"{reading.bytes / 1e6:,.1f} MB",
-            "records read": f"{reading.trajectories:,} of {reading.trajectories + reading.lost:,} seen ({coverage})",
-            "reconciled": f"{reading.reconciled:,} of {reading.reconcilable:,} logs that state their own step count",
+            "reconciled": f"{reading.reconciled:,} of {reading.reconcilable:,} totals that logs and companions state",
             "set aside": f"{t.set_aside:,} (superseded by a re-run, or copies)",
             "without a period": f"{t.unplaced:,}",
             "behaviour rules": audit.corpus.rules,
@@ -106,7 +105,8 @@ def provenance(audit: EpochAudit) -> Html:
         }
         for gate in audit.gates
     ]  # fmt: skip
-    return join([shown, plain_table(gates, caption="gates"), table, _first_problems(audit), _observed(audit)], "\n")
+    parts = [shown, plain_table(gates, caption="gates"), *understood(reading), table]
+    return join([*parts, _first_problems(audit), _observed(audit)], "\n")
 
 
 def _first_problems(audit: EpochAudit) -> Html:
