@@ -73,7 +73,8 @@ def test_a_companion_that_comes_later_changes_the_overlay_and_no_part(tmp_path: 
     (run / NOTES).parent.mkdir(parents=True)
     (run / NOTES).write_bytes(notes)
     engine = Counting()
-    second = trajlab.ingest(run, out=tmp_path / "corpus", engine=engine)
+    options: dict[str, Any] = {"engine": engine}
+    second = trajlab.ingest(run, out=tmp_path / "corpus", **options)
     assert engine.read == []
     assert mtimes(tmp_path / "corpus" / "parts") == before
     assert second.trajectories.select(pl.col("effective").sum()).collect().item() == 2

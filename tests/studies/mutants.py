@@ -256,7 +256,7 @@ def hostile_path(name: str, rng: random.Random) -> str:
     """Another path for a file that keeps its ending."""
     folder, _, file = name.rpartition("/")
     odd = rng.choice(
-        ("a" * 200, "-rf", "x\ny", "\u202egpj", "'\"`$(id)", "%s%n{0}", " ", "..x", "CON", "<script>", "\udcff",
+        ("a" * 200, "-rf", "x\ny", "\u202egpj", "'\"`$(id)", "%s%n{0}", " ", "x..", "CON", "<script>", "\udcff",
          "é" * 60, "a\\b", "*?[x]", "~", "#", "1" * 30)
     )  # fmt: skip
     where = rng.randrange(3)

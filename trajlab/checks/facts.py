@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.corpus.coverage import MORE
 from trajlab.corpus.lost import LOST
 from trajlab.errors import UsageError
 from trajlab.measures.changes import Changes
@@ -149,7 +150,7 @@ def _field_names(coverage: pl.DataFrame) -> dict[str, FieldNames]:
     for name, *lists in told.iter_rows():
         own = found.setdefault(name, (set(), set()))
         for names, text in zip(own, lists, strict=True):
-            names.update(filter(None, text.split(", ")))
+            names.update(filter(None, text.removesuffix(MORE).split(", ")))
     return {name: FieldNames(sorted(own[0]), sorted(own[1])) for name, own in sorted(found.items()) if own[0] or own[1]}
 
 

@@ -71,14 +71,14 @@ def findings(facts: Facts) -> list[Finding]:
     """What the reading leaves to be said: files no reader claims, records lost, no verdict, steps not reconciled."""
     reading, unplaced = facts.reading, facts.trajectories.unplaced
     disagree = reading.reconcilable - reading.reconciled
-    unknown = sum(len(names.unknown) for names in reading.fields.values())
     said = [
         (reading.unrecognised, "P001",
          f"{reading.unrecognised} data files were claimed by no reader and are in no number here",
          "See the table of problems; trajlab formats lists what is read."),
         (reading.lost, "P002", f"{reading.lost} records or files could not be read and are in no number here",
          "See the table of problems: each has its source and line."),
-        (disagree, "P003", f"{disagree} of {reading.reconcilable} totals that logs and companions state differ from what was read",
+        (disagree, "P003",
+         f"{disagree} of {reading.reconcilable} totals that logs and companions state differ from what was read",
          "See not_reconciled in the table of problems; a crash inside a model call leaves no message."),
         (unplaced, "P004", f"{unplaced} trajectories have no training step or epoch and are in no period",
          "They count in the whole-run numbers only."),

@@ -291,15 +291,16 @@ def _mark_retried(joined: pl.DataFrame) -> pl.DataFrame:
     key = ["root", "rollouts", "group_id", "attempt"]
     joined = joined.with_columns(rollouts=pl.col("source").str.replace(r"_failures(\.[^/]*)$", "$1"))
     done = joined.filter((pl.col("format") == "nemo_gym") & ~sidecar, pl.col("attempt").is_not_null())
-    again = joined.filter(sidecar, pl.col("attempt").is_not_null())
-    last = again.unique(key, keep="last", maintain_order=True).select("trajectory_id")
+    failures = joined.filter(sidecar, pl.col("attempt").is_not_null())
+    last = failures.unique(key, keep="last", maintain_order=True).select("trajectory_id")
     replaced = pl.concat(
         [
-            again.join(done.select(key), on=key, how="semi").select("trajectory_id"),
-            again.join(last, on="trajectory_id", how="anti").select("trajectory_id"),
+            failures.join(done.select(key), on=key, how="semi").select("trajectory_id"),
+            failures.join(last, on="trajectory_id", how="anti").select("trajectory_id"),
         ]
     ).unique()
-    return joined.with_columns(superseded=pl.col("superseded") | pl.col("trajectory_id").is_in(replaced["trajectory_id"].implode()))
+    again = pl.col("trajectory_id").is_in(replaced["trajectory_id"].implode())
+    return joined.with_columns(superseded=pl.col("superseded") | again)
 
 
 def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """What companions say of trajectories of other files, each with the trajectories that it reaches.
 
-A companion reaches the trajectories of its formats in its own folder and below it or, where there are none, in the nearest
-folder above that has any; a fact by native id reaches that trajectory wherever below the root it stands.
+A companion reaches the trajectories of its formats in its own folder and below it or, where there are none, in the
+nearest folder above that has any, of one run; a fact by native id reaches it wherever below the root it stands.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def join_companions(claims: Iterable[Claim], trajectories: pl.DataFrame) -> Comp
 
     Args:
         claims: What every file was found to be.
-        trajectories: ``trajectory_id``, ``run``, ``format``, ``root``, ``source``, ``native_id``, ``train_step`` and what
-            totals are counted of, one row each.
+        trajectories: ``trajectory_id``, ``run``, ``format``, ``root``, ``source``, ``native_id``, ``train_step`` and
+            what totals are counted of, one row each.
     """
     asked = [item for item in claims if item.role in ("companion", "metrics") and item.format is not None]
     reach = _Reach(trajectories)
@@ -179,7 +179,8 @@ def _join(told: list[_Told], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, 
             row = (number, file.root, file.relpath, fact.native_id, fact.train_step, fact.column, _text(fact.value))
             for values, value in zip(columns.values(), row, strict=True):
                 values.append(value)
-    kinds = {"companion": pl.Int64, "root": pl.String, **{name: FACTS.polars()[name] for name in FACTS.names[:-1]}}
+    kinds: dict[str, type[pl.DataType]] = {"companion": pl.Int64, "root": pl.String}
+    kinds |= {name: FACTS.polars()[name] for name in FACTS.names[:-1]}
     facts = pl.DataFrame(columns, schema=kinds).with_row_index("fact")
     by_id = facts.filter(pl.col("native_id").is_not_null()).join(
         trajectories.select("root", "native_id", "trajectory_id"), on=["root", "native_id"]

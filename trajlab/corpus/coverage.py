@@ -1,6 +1,7 @@
 """How much of each source was understood: bytes, records, turns, calls, and fields by name.
 
-Bytes and records are told when a unit is read (:mod:`.lost`), turns and calls by the tables, fields by a sample (:mod:`.field_sample`).
+Bytes and records are told when a unit is read (:mod:`.lost`), turns and calls by the tables, fields by a sample
+(:mod:`.field_sample`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import polars as pl
 from trajlab.corpus.field_sample import SampledFields
 from trajlab.schema import COVERAGE
 
-NAMES = 40
-"""Field names that a row of ``coverage`` tells, of each kind."""
+NAMES = 200
+"""Field names that a row of ``coverage`` tells, of each kind; an ellipsis stands for the others."""
+MORE = "…"
 
 
 class Source(msgspec.Struct):
@@ -103,5 +105,4 @@ def _counted(trajectories: pl.DataFrame, calls: pl.LazyFrame, commands: pl.LazyF
 
 
 def _names(names: tuple[str, ...]) -> str:
-    more = f", and {len(names) - NAMES} more" if len(names) > NAMES else ""
-    return ", ".join(names[:NAMES]) + more
+    return ", ".join([*names[:NAMES], *([MORE] if len(names) > NAMES else [])])

@@ -1,7 +1,8 @@
 """Which fields of the sources their readers know: looked at in a few records of a few sources.
 
-What is read of the samples that come with trajlab was found by changing each of their fields (:mod:`.fields`) and stands in
-``formats/known_fields.json``. A field that is not there is changed in a copy here and now, as far as a budget reaches.
+What is read of the samples that come with trajlab was found by changing each of their fields (:mod:`.fields`) and
+stands in ``formats/known_fields.json``. A field that is not there is changed in a copy here and now, as far as a budget
+reaches.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import msgspec
 
 from trajlab.corpus.fields import field_names, first_records, ignored_on_purpose, read_among
 from trajlab.corpus.plan import Claim, gathered
+from trajlab.corpus.rows import failed
+from trajlab.records import Problem
 from trajlab.sources.files import SourceFile
 
 SOURCES = 3
@@ -53,21 +56,36 @@ class SampledFields(msgspec.Struct, frozen=True):
         return self.file.relpath
 
 
-def sample_fields(claims: Iterable[Claim], before: Sequence[SampledFields]) -> list[SampledFields]:
-    """Look at the fields of a sample of the logs; what is known of unchanged files is kept."""
+def sample_fields(
+    claims: Iterable[Claim], before: Sequence[SampledFields]
+) -> tuple[list[SampledFields], list[tuple[Claim, Problem]]]:
+    """Look at the fields of a sample of the logs; what is known of unchanged files is kept.
+
+    Returns:
+        The fields, and what could not be looked at.
+    """
     known = {(one.file, one.format): one for one in before}
     groups: dict[tuple[str, str, str], list[list[Claim]]] = {}
     for members in gathered(claims):
         first = members[0]
         groups.setdefault((first.run, first.format or "", first.variant or ""), []).append(members)
     tried: dict[tuple[str, str], dict[str, bool]] = {}
-    found = []
-    for sources in groups.values():
-        for members in _spread(sources):
-            own = known.get((members[0].file, members[0].format or "")) or _sampled(members, tried)
-            if own is not None:
-                found.append(own)
-    return found
+    found: list[SampledFields] = []
+    problems: list[tuple[Claim, Problem]] = []
+    for members in [one for sources in groups.values() for one in _spread(sources)]:
+        said = members[0]
+        try:
+            own = known.get((said.file, said.format or "")) or _sampled(members, tried)
+        except OSError:
+            continue  # the reading of the file itself says so
+        except MemoryError:
+            raise
+        except Exception as error:  # a defect of ours, met in one file, must not cost the others
+            problems.append((said, failed(error, "its fields are not looked at")))
+            continue
+        if own is not None:
+            found.append(own)
+    return found, problems
 
 
 def _spread(sources: list[list[Claim]]) -> list[list[Claim]]:
@@ -98,6 +116,6 @@ def _sampled(members: list[Claim], tried: dict[tuple[str, str], dict[str, bool]]
 
 @cache
 def known_fields() -> dict[str, frozenset[str]]:
-    """By format, the fields of the samples that come with trajlab which are read; written by ``tests/read_fields.py``."""
+    """By format, the fields of trajlab's own samples that are read; written by ``tests/read_fields.py``."""
     text = files("trajlab.formats").joinpath("known_fields.json").read_text("utf-8")
     return {name: frozenset(fields) for name, fields in json.loads(text).items()}

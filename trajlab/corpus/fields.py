@@ -9,7 +9,6 @@ import json
 import math
 import tempfile
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -77,15 +76,11 @@ def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields |
         return None
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
         reader = _Reader(said, probe.shape, Path(folder), _members(said))
-        read, tried, untried = _compare(reader, _within(records), None, PLACES)
+        read, tried, untried = _compare(reader, records, None, PLACES)
     unread = sorted(tried - read)
     ignored = tuple(name for name in unread if ignored_on_purpose(said.format, name))
     unknown = tuple(name for name in unread if name not in ignored)
     return Fields(tuple(sorted(read)), ignored, unknown, untried, len(records))
-
-
-def _within(records: list[Any]) -> list[Any]:
-    return records
 
 
 def first_records(file: SourceFile, most: int, longest: int) -> list[Any]:
@@ -99,7 +94,7 @@ def first_records(file: SourceFile, most: int, longest: int) -> list[Any]:
     shape = Probe(file).shape
     if shape in ("object", "list") and file.size > longest and (shape == "object" or most <= 2):
         return []
-    found = []
+    found: list[Any] = []
     size = 0
     for length, record in _records(file, shape, most):
         size += length
@@ -170,7 +165,7 @@ class _Reader:
         """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
         try:
             self._write(records)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
             return None
         said = self.said
         files = tuple(self._copy(member) for member in self.members)
@@ -267,17 +262,12 @@ def _others(value: Any) -> list[Any]:
 
 
 def _with(records: list[Any], place: Place, value: Any) -> list[Any]:
-    """The records with another value at a place."""
+    """The records with another value at a place; what does not lie on the way to it is shared."""
     changed = list(records)
-    first = place[0]
-    if not isinstance(first, int):
-        raise TypeError(f"a record's number was expected, found {first!r}")
-    if len(place) == 1:
-        changed[first] = value
-        return changed
-    changed[first] = deepcopy(records[first])
-    inner = changed[first]
-    for part in place[1:-1]:
-        inner = inner[part]
+    inner: Any = changed
+    for part in place[:-1]:
+        held = inner[part]
+        inner[part] = held = list(held) if isinstance(held, list) else dict(held)
+        inner = held
     inner[place[-1]] = value
     return changed

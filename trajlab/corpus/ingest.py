@@ -145,10 +145,10 @@ def _ingest(
     if not logs:
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
+    fields, unseen = sample_fields(logs, before.fields if before is not None and before.trajlab == __version__ else ())
+    found = [*_found_problems(problems, claims), *(FoundProblem(c.file.relpath, p, c.run) for c, p in unseen)]
     manifest = Manifest(
-        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION,
-        mapping=options.mapping,
-        fields=sample_fields(logs, before.fields if before is not None and before.trajlab == __version__ else ()),
+        claims=claims, units=units, problems=found, fields=fields, rules=RULES_VERSION, mapping=options.mapping
     )
     key = assembly_key(manifest)
     pending = [unit for unit in units if whole_part(folder, unit) is None]

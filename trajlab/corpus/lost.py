@@ -12,8 +12,8 @@ from trajlab.sources.reading import line_length
 LOST = frozenset(
     {
         "unreadable", "unreadable_record", "reader_failed", "no_messages", "wrong_type", "truncated",
-        "truncated_archive", "not_json", "record_too_large", "expansion_limit", "document_too_large", "ambiguous_format",
-        "empty_file", "file_name",
+        "truncated_archive", "not_json", "record_too_large", "expansion_limit", "document_too_large",
+        "ambiguous_format", "empty_file", "file_name",
     }
 )  # fmt: skip
 """Problem codes that mean a record or a file was lost; the others were read, cleaned or only not reconciled."""

@@ -180,6 +180,7 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> list[Problem]:
     bundle = item.bundle
     place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath, item.place)
     lost: list[Problem] = []
+    before = rows.trajectories, rows.problems
     try:
         for key, record in identified(item):
             if isinstance(record, Problem):
@@ -194,6 +195,8 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> list[Problem]:
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
         lost.append(rest_not_read(error))
         rows.note(place, lost[-1])
+    if bundle.end is None and (rows.trajectories, rows.problems) == before:
+        rows.note(place, Problem("no_records", "it holds nothing that is a trajectory"))
     return lost
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import polars as pl
 
+from trajlab.corpus.coverage import MORE
 from trajlab.schema import TABLES, TRAJECTORIES
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Summary(msgspec.Struct):
     observed: pl.DataFrame
     """Per trajectory column: rows recorded, share recorded."""
     coverage: pl.DataFrame
-    """Per run and format: shares understood of bytes, records, turns, calls and (in a sample) fields; unknown fields."""
+    """Per run and format: shares understood of bytes, records, turns, calls and, in a sample, fields; unknown ones."""
     problems: pl.DataFrame
     """Problems by code."""
     files: pl.DataFrame
@@ -41,7 +42,9 @@ class Summary(msgspec.Struct):
         ):  # fmt: skip
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
             missing = ", ".join(self.not_observed) or "none"
-            return f"{self.runs}\nunderstood, as shares:\n{self.coverage}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"
+            read = f"understood, as shares:\n{self.coverage}"
+            rest = f"problems: {problems}\nnot recorded by any log: {missing}"
+            return f"{self.runs}\n{read}\nfiles:\n{self.files}\n{rest}"
 
 
 def summarise(corpus: Corpus) -> Summary:
@@ -89,7 +92,7 @@ def _coverage(corpus: Corpus) -> pl.DataFrame:
             *seen,
             *understood,
             pl.col("fields").count().alias("sources with fields"),
-            unknown.filter(unknown != "").str.join(", ").alias("unknown fields"),
+            unknown.filter(~unknown.is_in(["", MORE])).str.join(", ").alias("unknown fields"),
         )
         .with_columns(
             pl.when(pl.col(f"{name}_seen") > 0).then(pl.col(f"{name}_understood") / pl.col(f"{name}_seen")).alias(name)

@@ -18,8 +18,8 @@ A companion speaks about trajectories of other files. It has, in place of ``read
   them, to be held against what was read), settings of the run, and :class:`Unjoined` for what has no place, with the
   reason; ``SPEAKS_OF`` then tells, variant by variant, the formats of those trajectories.
 
-Assembly joins them with what was read; a companion that comes later changes the assembled tables and no part. A trainer's
-metric log has ``read_metrics(bundle)``, and may have ``read_facts``, too.
+Assembly joins them with what was read; a companion that comes later changes the assembled tables and no part. A
+trainer's metric log has ``read_metrics(bundle)``, and may have ``read_facts``, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the files beside trainers' rollouts say about them: facts by trace or by step, totals, settings.
 
-Sources: TRL 1.16.0 and transformers 5 (``trainer_state.json``); prime-rl ``monitors/file.py`` (annotations: ``info`` flat, or
-under ``train`` and ``eval``); rLLM ``utils/episode_logger.py`` and ``eval/results.py``; NeMo-Gym ``rollout_collection.py``;
-SkyRL ``trainer_utils.py``.
+Sources: TRL 1.16.0 and transformers 5 (``trainer_state.json``); prime-rl ``monitors/file.py`` (annotations: ``info``
+flat, or under ``train`` and ``eval``); rLLM ``utils/episode_logger.py`` and ``eval/results.py``; NeMo-Gym
+``rollout_collection.py``; SkyRL ``trainer_utils.py``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FILTERS = ("filter_reason", "filtered_by", "filter", "filters", "reason")
 def trainer_state(bundle: Bundle) -> Iterator[FoundFact]:
     """Settings; of each logged step its epoch and split; the mean reward of the training steps.
 
-    TRL writes the completions of an evaluation over those of the training step of the same number, and keeps of them the
-    last generation batch only: their mean is no total to hold them against.
+    TRL writes the completions of an evaluation over those of the training step of the same number, and keeps of them
+    the last generation batch only: their mean is no total to hold them against.
     """
     problems: list[Problem] = []
     try:
@@ -64,7 +64,7 @@ def prime_rl_annotations(bundle: Bundle) -> Iterator[FoundFact]:
         info = mapping(row.get("info"))
         told = [info, *(mapping(info.get(kind)) for kind in ("train", "eval"))]
         for part in told:
-            effective, step, advantage = flag(part.get("effective")), whole(part.get("trained_at_step")), None
+            effective, step = flag(part.get("effective")), whole(part.get("trained_at_step"))
             advantage = number(part.get("advantage"))
             reason = next((said for name in _FILTERS if (said := _words(part.get(name)))), None)
             for column, value in (("effective", effective), ("trained_at_step", step), ("advantage", advantage),

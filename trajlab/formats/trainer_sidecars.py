@@ -1,8 +1,8 @@
 """Files that trainers write beside their rollouts, and what they say about them.
 
 What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), the state of TRL's
-trainer (epoch and split by step, settings) are facts for the overlay; totals of rLLM, NeMo-Gym and SkyRL are held against
-what was read. What has no place says why.
+trainer (epoch and split by step, settings) are facts for the overlay; totals of rLLM, NeMo-Gym and SkyRL are held
+against what was read. What has no place says why.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ VARIANTS = {
     "tinker_summaries": Variant(
         "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
     ),
-    "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset({"epoch", "split"})),
+    "trl_state": Variant(
+        "`trainer_state.json` of transformers and TRL: metrics by step", frozenset({"epoch", "split"})
+    ),
 }
 
 _NEMO_GYM, _RLLM = frozenset({"nemo_gym"}), frozenset({"rllm"})

@@ -18,8 +18,8 @@ def understood(reading: Reading) -> list[Html]:
         }
         for name, share in reading.understood.items()
     ]
-    note = f"fields: names in the first {RECORDS} records of {reading.sampled:,} sources, at most {SOURCES} of a variant"
-    parts = [plain_table(rows, caption=f"coverage ({note})")]
+    note = f"names in the first {RECORDS} records of {reading.sampled:,} sources, at most {SOURCES} of a variant"
+    parts = [plain_table(rows, caption=f"coverage (fields: {note})")]
     names = [
         {"format": name, "the reader does not know": ", ".join(own.unknown) or "–",
          "passed over on purpose": ", ".join(own.ignored) or "–"}

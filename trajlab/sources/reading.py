@@ -18,7 +18,10 @@ from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "concatenated", "cut", "document", "elements", "line_length", "line_views", "lines", "parquet_rows", "unreadable"]
+__all__ = [
+    "Line", "concatenated", "cut", "document", "elements", "line_length", "line_views", "lines", "parquet_rows",
+    "unreadable",
+]  # fmt: skip
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
