@@ -59,7 +59,7 @@ def test_trl_by_pandas(shared: Path) -> None:
                   for said in frame["completion"]]  # fmt: skip
         answers = [sum(one["role"] == "tool" for one in said) for said in frame["completion"]]
         raw = [any("<tool_call>" in (one["content"] or "") for one in said) for said in frame["completion"]]
-        assert own["n_executed"].to_list() == answers, name
+        assert [calls or 0 for calls in own["n_executed"]] == answers, name
         # Turns that TRL's template could not parse stay text, in which we find their calls, whole or malformed.
         for calls, known, is_raw in zip(own["n_calls"], parsed, raw, strict=True):
             assert calls > known if is_raw else calls == known, name

@@ -3,8 +3,8 @@
 Usage: PYTHONPATH=.:tests python tests/studies/totals.py LOGS [LOGS ...]     (folders of logs)
 
 For mini-swe-agent, SWE-agent, OpenHands, ATIF and tau2: model calls, tokens and cost as the log sums them up, against
-the rows of ``steps``. Counted means that every turn records the quantity; elsewhere a sum would say less than there was.
-Prints a table and every log that differs. The results of the shared samples are quoted in totals.md.
+the rows of ``steps``. Counted means that every turn records the quantity; elsewhere a sum would say less than there
+was. Prints a table and every log that differs. The results of the shared samples are quoted in totals.md.
 """
 
 from __future__ import annotations
