@@ -95,7 +95,7 @@ def test_exactly_one_reader_claims_each_log(shared: Path) -> None:
         expected = 1
         if said in NO_LOGS or path in UNCLAIMED:
             expected = min(len(found), 1)
-        if len(found) != expected or [claimed.format] != (found or [None]):
+        if len(found) != expected or (claimed.format or "") != (found[0] if found else ""):
             wrong[path] = found
     assert wrong == {}
 

@@ -4,8 +4,8 @@ Each sample of ``data_samples`` is repeated until there is enough to measure: th
 files as many copies of themselves (a document, or the folder of a conversation). What is counted is the CPU time of
 ``read`` in a fresh process. A ratio of 2 is twice the time for the same bytes that the chat reader takes for its own.
 
-``--inspect`` measures something else: an ``.eval`` log of 200 samples against ``inspect_ai.analysis.messages_df`` on the
-same file, in one process (needs inspect-ai; without it the row says so).
+``--inspect`` measures something else: an ``.eval`` log of 200 samples against ``inspect_ai.analysis.messages_df`` on
+the same file, in one process (needs inspect-ai; without it the row says so).
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ def measure(files: list[Path], size: int, repeats: int) -> dict[str, float]:
 def against_inspect(samples: int = 200) -> dict[str, object]:
     """CPU seconds of Inspect's own table of messages, of our reader, and of a whole ingest, on one file."""
     try:
-        from inspect_ai.analysis import messages_df
-        from inspect_ai.log import read_eval_log, write_eval_log
+        from inspect_ai.analysis import messages_df  # type: ignore[import-not-found,unused-ignore]
+        from inspect_ai.log import (  # type: ignore[import-not-found,unused-ignore]
+            read_eval_log,
+            write_eval_log,
+        )
     except ImportError:
         return {"skipped": "inspect-ai is not installed here"}
     import trajlab

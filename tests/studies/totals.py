@@ -85,7 +85,7 @@ def compare(*folders: Path) -> pl.DataFrame:
         said = list(documents(Path(str(root)) / str(source)))
         if len(said) != own.height:  # continuations and attempts within a file: totals are those of the whole
             continue
-        for value, row in zip(said, own.iter_rows(named=True), strict=True):
+        for value, row in zip(said, own.to_dicts(), strict=True):
             turns = steps.get((row["trajectory_id"],), pl.DataFrame(schema=corpus.steps.collect_schema()))
             for total, number in stated(row["format"], value).items():
                 if not number:  # replays and demonstrations count nothing
@@ -118,8 +118,8 @@ def main() -> int:
     print("|---|---|---|---|---|---|")
     for row in summary(found).iter_rows():
         print("| " + " | ".join(map(str, row)) + " |")
-    for row in found.filter(~pl.col("agrees")).iter_rows(named=True):
-        print(f"- {row['source']}: {row['total']}: stated {row['stated']:g}, counted {row['counted']:g}")
+    for one in found.filter(~pl.col("agrees")).iter_rows(named=True):
+        print(f"- {one['source']}: {one['total']}: stated {one['stated']:g}, counted {one['counted']:g}")
     return 0 if found.height else 1
 
 

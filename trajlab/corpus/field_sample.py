@@ -26,7 +26,7 @@ RECORDS = 2
 """First records of a source that are looked at."""
 LONGEST = 400_000
 """Bytes of a source that are looked at; of a longer first record nothing is."""
-TRIED = 16
+TRIED = 8
 """Fields of a variant that are changed in a copy, where nothing is known of them; the others count as unknown."""
 LARGEST_TRIED = 200_000
 """Bytes of the records and of the other files of their conversation up to which a field is changed in a copy."""
