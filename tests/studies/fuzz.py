@@ -38,6 +38,8 @@ SECONDS = 5.0
 """A mutant may take this long, …"""
 SECONDS_PER_MB = 10.0
 """… and this much more per megabyte."""
+SECONDS_OF_A_BOMB = 20.0
+"""… and so much for the 16 MB that data which expand without measure are read to."""
 MEMORY_MB = 700
 """The whole process may come to this."""
 _SHARED = (
@@ -289,7 +291,9 @@ class Fuzz:
             signal.setitimer(signal.ITIMER_PROF, 0)
         seconds = time.process_time() - begun
         self.outcome.slowest = max(self.outcome.slowest, seconds)
-        if seconds > SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6:
+        allowed = SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6
+        allowed += SECONDS_OF_A_BOMB if "bomb" in mutant.how else 0
+        if seconds > allowed:
             yield f"slow: {seconds:.1f} s for {len(mutant.data)} bytes"
         if unbroken:
             expected = Counter(text for line in mutant.intact for text in unbroken.get(line, ()))
