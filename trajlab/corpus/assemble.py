@@ -350,10 +350,11 @@ def _coverage(
         for unit, summary in zip(manifest.units, summaries, strict=True)
         for item, own in zip(unit.bundles, summary.coverage, strict=True)
     ]  # fmt: skip
+    unread = {found.source for found in manifest.problems if found.problem.code in LOST}
     sources += [
         Source(item.file.root, item.file.relpath, item.run, None, item.file.size, 1, item.file.size)
         for item in manifest.claims
-        if item.problem is not None and item.problem.code in LOST
+        if item.role in ("unclaimed", "unreadable") and item.file.relpath in unread
     ]
     steps = scan_parts(folder, manifest, "behaviour").select("trajectory_id", "n_steps")
     logged = scan_parts(folder, manifest, "trajectories").select("trajectory_id", "logged_steps")

@@ -142,7 +142,8 @@ def read_among(said: Claim, members: list[SourceFile], records: list[Any], names
     """Those of the named fields that the reader of a source reads; each is changed in one place."""
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
         reader = _Reader(said, Probe(said.file).shape, Path(folder), members)
-        return _compare(reader, records, names, places=1)[0]
+        # One by one: a longer value moves the records behind it, and a place in the file is part of what is read.
+        return {name for record in records for name in _compare(reader, [record], names, places=1)[0]}
 
 
 class _Reader:
