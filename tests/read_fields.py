@@ -14,7 +14,8 @@ from corpora_in_tests import SAMPLES
 
 from trajlab.corpus.fields import Fields, fields_of
 from trajlab.corpus.plan import claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
+from trajlab.metric_logs import METRIC_LOGS
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 

@@ -20,7 +20,8 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 import trajlab
 from trajlab import Corpus
 from trajlab.corpus.plan import Claim, claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
@@ -38,9 +39,25 @@ COMPANION_NAMES = {
     "aggregated_results.jsonl": "trainer_sidecars",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
-    "trainer_state.json": "trainer_sidecars",
+    "trl/messages/trainer_state.json": "trainer_state",
 }
 """How the paths of companions end."""
+METRIC_SAMPLES = {
+    "verl_console": "console",
+    "train.log": "console", "verl_tensorboard": "tensorboard", "events.out": "tensorboard",
+    "trainer_state.json": "trainer_state", ".csv": "metric_csv", ".json": "metric_rows", ".parquet": "metric_rows",
+}  # fmt: skip
+"""What the path of a metric log holds."""
+METRIC_PROBLEMS = {
+    "prime_rl_metrics/metrics.jsonl": {"truncated": 1},
+    "slime_console/train.log": {"not_finite": 1},
+    "tinker_metrics/metrics.jsonl": {"metrics_restarted": 1},
+    "trl_state/grpo/runs/Nov01_12-20-00_node/events.out.tfevents.1762000009.node.1.0": {"metrics_restarted": 1},
+    "trl_state/grpo/train.log": {"metrics_restarted": 1},
+    "verl_console/console.log": {"not_finite": 1},
+    "verl_console_0.4/console.log": {"not_finite": 1},
+    "verl_tensorboard/events.out.tfevents.1762000000.node.1.0": {"not_finite": 1},
+}
 HARNESS_FILES = re.compile(
     r"harbor/demo/(?:config|result)\.json|harbor/demo/[^/]+/(?:config|verifier/reward)\.json"
     r"|terminal_bench/[^/]+/(?:run_metadata|results)\.json"
@@ -68,6 +85,21 @@ PROBLEMS = {
             "codex/flat/drifted.jsonl",
             "pi/stopped/error.jsonl",
             "pi/stopped/length.jsonl",
+            "gemini_cli/subagent/chats/session-2026-01-01T00-00-104.json",
+        )
+    },
+    # The user went back.
+    "claude_code/rewound/00000000-0000-4000-8000-000000000105.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "gemini_cli/jsonl/chats/session-2026-01-01T00-00-102.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "pi/branched/session.jsonl": {"rewound": 1},
+    # Two instrumentations recorded one call of the model.
+    **{
+        f"mlflow/{path}": {"nested_call": 1}
+        for path in (
+            "artifact/traces/trace-1/artifacts/traces.json",
+            "search_traces/traces.jsonl",
+            "search_traces/traces.parquet",
+            "trace/traces.jsonl",
         )
     },
     # AgentLab's steps are pickles, which are not loaded: its summaries state what is not read.
@@ -96,6 +128,8 @@ FROM_THE_PATH = {"attempt"}
 def companion_of(path: str) -> str | None:
     if HARNESS_FILES.fullmatch(path):
         return "harness_files"
+    if path.startswith("metric_logs/"):
+        return next(name for part, name in METRIC_SAMPLES.items() if part in path)
     return next((name for end, name in COMPANION_NAMES.items() if path.endswith(end)), None)
 
 
@@ -262,6 +296,11 @@ def test_a_variant_carries_what_it_declares_and_nothing_else(format_name: str, e
 def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) -> None:
     found = Counter(everything.problems.select("source", "code").collect().iter_rows())
     expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
+    # Beside other samples its rollouts are those of one run with theirs.
+    expected[("verl/legacy_run/metrics/samples/legacy_run.jsonl", "not_reconciled")] = 1
+    metrics = [path for path in sample_files() if path.startswith("metric_logs/")]
+    expected |= {(path, "metrics_without_run"): 1 for path in metrics}  # beside the runs of all other samples
+    expected |= {(f"metric_logs/{path}", c): n for path, codes in METRIC_PROBLEMS.items() for c, n in codes.items()}
     assert found == {**expected, (EMPTY, "empty_file"): 1, ("gold/commands.jsonl", "unrecognised"): 1}
     check_counts(everything)
     check_schemas(everything)

@@ -13,7 +13,8 @@ from test_contract import ALWAYS, FROM_THE_PATH
 
 import trajlab
 from trajlab.corpus.plan import claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 

@@ -20,11 +20,10 @@ def formats(why: str | None, mapping: str | None) -> None:
         COMPANIONS,
         FALLBACK_LOGS,
         LOGS,
-        METRIC_LOGS,
         companion_format,
         log_format,
-        metric_format,
     )
+    from trajlab.metric_logs import METRIC_LOGS, metric_format
 
     for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
         click.echo(f"{name}: {doc}")
@@ -60,9 +59,7 @@ def _tell_why(path: str, mapping: str | None) -> None:
 @cli.command()
 @SOURCES
 @click.option("-o", "--out", required=True, callback=named, metavar="CORPUS", help="Corpus folder; made if missing.")
-@click.option(
-    "--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
-)
+@click.option("--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
 @MAPPING
 @JOBS
 @click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
@@ -86,9 +83,7 @@ def ingest(
 @SOURCES
 @click.option("-o", "--out", required=True, callback=named, metavar="DIR", help="Folder; made if missing.")
 @click.option("--to", required=True, metavar="atif|openai", help="Format to write.")
-@click.option(
-    "--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
-)
+@click.option("--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
 @MAPPING
 def convert(sources: tuple[str, ...], out: str, to: str, run: str | None, mapping: str | None) -> None:
     """Write logs of any format in another: ATIF trajectories, or rows of OpenAI messages.

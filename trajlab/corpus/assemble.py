@@ -16,10 +16,12 @@ from trajlab.corpus.companions import join_companions
 from trajlab.corpus.coverage import Source, coverage_table
 from trajlab.corpus.lost import LOST
 from trajlab.corpus.manifest import Manifest
-from trajlab.corpus.metrics import read_metric_logs
+from trajlab.corpus.metric_runs import MetricRun, runs_of
+from trajlab.corpus.metrics import problem_row, read_metric_logs
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, UnitSummary, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
+from trajlab.corpus.reconcile import acted, compare, differences
 from trajlab.corpus.rows import digest, failed
 from trajlab.errors import InfrastructureError
 from trajlab.formats import companion_format, outcomes_of
@@ -106,6 +108,10 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     companions = join_companions(manifest.claims, verdicts)
     problems += companions.problems
     overlay = _overlay(verdicts, companions.overlay, manifest.claims)
+    facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
+    kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
+    told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
+    problems += [problem_row(run, source, found) for run, source, found in told]
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
     _write(target, "facts", companions.facts)
@@ -113,7 +119,8 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     _write(target, "run_config", companions.run_config)
     _write(target, "metrics", metrics)
     summaries = _summaries(folder, manifest)
-    _write(target, "sources", _sources(manifest, summaries, companions.notes))
+    metric_runs = runs_of(manifest.claims, trajectories)
+    _write(target, "sources", _sources(manifest, summaries, companions.notes, metric_runs))
     _write(target, "coverage", _coverage(folder, manifest, summaries, overlay))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
 
@@ -327,15 +334,21 @@ def _summaries(folder: Path, manifest: Manifest) -> list[UnitSummary]:
     return found
 
 
-def _sources(manifest: Manifest, summaries: list[UnitSummary], notes: dict[tuple[str, str], str]) -> pl.DataFrame:
+def _sources(
+    manifest: Manifest,
+    summaries: list[UnitSummary],
+    notes: dict[tuple[str, str], str],
+    metric_runs: dict[tuple[str, str], MetricRun],
+) -> pl.DataFrame:
     made: dict[tuple[str, str], int] = {}
     for unit, summary in zip(manifest.units, summaries, strict=True):
         for item, count in zip(unit.bundles, summary.trajectories, strict=True):
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count
     rows = [
-        (c.file.root, c.file.relpath, c.run, c.format, c.role, c.file.size, None,
-         made.get((c.file.root, c.file.relpath), 0), notes.get((c.file.root, c.file.relpath)))
+        (c.file.root, c.file.relpath, of.name if (of := metric_runs.get((c.file.root, c.file.relpath))) else c.run,
+         c.format, c.role, c.file.size, None, made.get((c.file.root, c.file.relpath), 0),
+         notes.get((c.file.root, c.file.relpath)))
         for c in manifest.claims
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")

@@ -23,9 +23,9 @@ from trajlab.formats import (
     Unjoined,
     companion_format,
     facts_of,
-    metric_format,
     speaks_of,
 )
+from trajlab.metric_logs import metric_format
 from trajlab.records import Problem, RunSetting
 from trajlab.schema import FACT_COLUMNS, FACTS, OVERLAY, RUN_CONFIG, TOTALS
 from trajlab.sources.files import Bundle

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trajlab.corpus.plan import Claim, claim, gathered
-from trajlab.formats import companion_format, facts_of, log_format, metric_format, outcomes_of
+from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
+from trajlab.metric_logs import metric_format
 from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import FieldMapping
@@ -69,13 +70,16 @@ def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields |
     Returns:
         ``None`` where no reader claims it, or where it is no JSON and no Parquet, or a document of over 20 MB.
     """
-    said = claim(file, None, mapping)
-    probe = Probe(file)
-    records = [record for _, record in _records(file, probe.shape, RECORDS)]
+    return fields_of_claim(claim(file, None, mapping), Probe(file).shape)
+
+
+def fields_of_claim(said: Claim, shape: str) -> Fields | None:
+    """:func:`fields_of` for a file that was claimed and looked at before."""
+    records = [record for _, record in _records(said.file, shape, RECORDS)]
     if said.format is None or not records:
         return None
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
-        reader = _Reader(said, probe.shape, Path(folder), _members(said))
+        reader = _Reader(said, shape, Path(folder), _members(said))
         read, tried, untried = _compare(reader, records, None, PLACES)
     unread = sorted(tried - read)
     ignored = tuple(name for name in unread if ignored_on_purpose(said.format, name))

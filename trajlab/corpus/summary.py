@@ -18,7 +18,7 @@ class Summary(msgspec.Struct):
     """Counts of a corpus; printed, it reads as text."""
 
     runs: pl.DataFrame
-    """One row per run and format: trajectories, tasks, steps, calls, verdicts, problems."""
+    """One row per run and format: trajectories, those that a parent started, tasks, steps, calls, verdicts."""
     rows: dict[str, int]
     """Rows per table."""
     observed: pl.DataFrame
@@ -29,6 +29,8 @@ class Summary(msgspec.Struct):
     """Problems by code."""
     files: pl.DataFrame
     """Files by role and format."""
+    metrics: pl.DataFrame
+    """One row per run with metrics: how many by a common name, how many by the trainer's alone, steps."""
 
     @property
     def not_observed(self) -> list[str]:
@@ -41,10 +43,13 @@ class Summary(msgspec.Struct):
             tbl_hide_column_data_types=True, fmt_str_lengths=60,
         ):  # fmt: skip
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
-            missing = ", ".join(self.not_observed) or "none"
-            read = f"understood, as shares:\n{self.coverage}"
-            rest = f"problems: {problems}\nnot recorded by any log: {missing}"
-            return f"{self.runs}\n{read}\nfiles:\n{self.files}\n{rest}"
+            said = [] if self.runs.is_empty() else [str(self.runs)]
+            said += [] if self.metrics.is_empty() else [f"metrics:\n{self.metrics}"]
+            said += [] if self.coverage.is_empty() else [f"understood, as shares:\n{self.coverage}"]
+            said += [f"files:\n{self.files}", f"problems: {problems}"]
+            if not self.runs.is_empty():
+                said.append(f"not recorded by any log: {', '.join(self.not_observed) or 'none'}")
+            return "\n".join(said)
 
 
 def summarise(corpus: Corpus) -> Summary:
@@ -54,6 +59,7 @@ def summarise(corpus: Corpus) -> Summary:
         trajectories.group_by("run", "format", "variant")
         .agg(
             pl.len().alias("trajectories"),
+            pl.col("parent_native_id").count().alias("of a parent"),
             pl.col("task_id").n_unique().alias("tasks"),
             pl.col("n_steps").sum().alias("steps"),
             pl.col("n_calls").sum().alias("calls"),
@@ -76,7 +82,7 @@ def summarise(corpus: Corpus) -> Summary:
         share=pl.col("recorded") / max(trajectories.height, 1)
     )
     rows = {name: corpus.table(name).select(pl.len()).collect().item() for name in TABLES}
-    return Summary(runs, rows, observed, _coverage(corpus), problems, files)
+    return Summary(runs, rows, observed, _coverage(corpus), problems, files, _metrics(corpus))
 
 
 def _coverage(corpus: Corpus) -> pl.DataFrame:
@@ -100,5 +106,20 @@ def _coverage(corpus: Corpus) -> pl.DataFrame:
         )
         .select("run", "format", "sources", *kinds, "sources with fields", "unknown fields")
         .sort("run", "format", nulls_last=True)
+        .collect()
+    )
+
+
+def _metrics(corpus: Corpus) -> pl.DataFrame:
+    return (
+        corpus.metrics.group_by("run")
+        .agg(
+            pl.col("source").n_unique().alias("logs"),
+            pl.col("name").drop_nulls().n_unique().alias("metrics by common name"),
+            pl.col("raw_name").filter(pl.col("name").is_null()).n_unique().alias("by the trainer's name only"),
+            pl.col("step").min().alias("first step"),
+            pl.col("step").max().alias("last step"),
+        )
+        .sort("run")
         .collect()
     )

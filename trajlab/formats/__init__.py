@@ -18,8 +18,8 @@ A companion speaks about trajectories of other files. It has, in place of ``read
   them, to be held against what was read), settings of the run, and :class:`Unjoined` for what has no place, with the
   reason; ``SPEAKS_OF`` then tells, variant by variant, the formats of those trajectories.
 
-Assembly joins them with what was read; a companion that comes later changes the assembled tables and no part. A
-trainer's metric log has ``read_metrics(bundle)``, and may have ``read_facts``, too.
+Assembly joins them with what was read; a companion that comes later changes the assembled tables and no part. Metric
+logs of trainers are read by :mod:`trajlab.metric_logs`; they may have ``read_facts``, too.
 """
 
 from __future__ import annotations
@@ -92,18 +92,6 @@ class Unjoined(msgspec.Struct, frozen=True):
 FoundFact = Fact | Total | Unjoined | RunSetting | Problem
 
 
-class Metric(msgspec.Struct, frozen=True):
-    """One metric at one training step."""
-
-    step: int
-    name: str | None
-    """Name shared by all trainers; ``None``: there is none for it."""
-    raw_name: str
-    value: float | None
-    """``None``: logged as null, NaN or infinite."""
-    line: int
-
-
 class LogFormat(Protocol):
     """A module that reads trajectories."""
 
@@ -143,18 +131,6 @@ def speaks_of(module: object, variant: str) -> frozenset[str]:
     return named.get(variant, frozenset())
 
 
-class MetricFormat(Protocol):
-    """A module that reads metrics of a trainer."""
-
-    VARIANTS: dict[str, Variant]
-
-    def recognise(self, probe: Probe) -> str | None:
-        """Name of the variant, or ``None``."""
-
-    def read_metrics(self, bundle: Bundle) -> Iterator[Metric | Problem]:
-        """Yield what the bundle holds."""
-
-
 LOGS: dict[str, str] = {
     "agent_lightning": "agent-lightning trajectories (`.jsonl.zip`)",
     "areal": "AReaL rollouts",
@@ -188,6 +164,9 @@ LOGS: dict[str, str] = {
     "cline": "Cline tasks and sessions",
     "agentlab": "AgentLab summaries of experiments",
     "langchain": "LangChain messages",
+    "langfuse": "Langfuse traces and observations",
+    "langsmith": "LangSmith runs",
+    "mlflow": "MLflow traces",
     "otel": "OpenTelemetry traces (GenAI, OpenInference)",
     "r2e_gym": "R2E-Gym trajectories",
     "verl": "verl rollout and validation dumps",
@@ -207,12 +186,6 @@ COMPANIONS: dict[str, str] = {
 }
 """Files that speak about trajectories of other files."""
 
-METRIC_LOGS: dict[str, str] = {
-    "verl_metrics": "metric logs of verl's file logger",
-}
-"""Files that speak about the training steps of a run."""
-
-
 @cache
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
@@ -223,8 +196,3 @@ def log_format(name: str) -> LogFormat:
 def companion_format(name: str) -> CompanionFormat:
     """The module that reads companions of the format ``name``."""
     return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))
-
-
-def metric_format(name: str) -> MetricFormat:
-    """The module that reads metric logs of the format ``name``."""
-    return cast("MetricFormat", importlib.import_module(f"trajlab.formats.{name}"))

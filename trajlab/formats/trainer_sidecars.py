@@ -1,7 +1,7 @@
 """Files that trainers write beside their rollouts, and what they say about them.
 
-What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), the state of TRL's
-trainer (epoch and split by step, settings) are facts for the overlay; totals of rLLM, NeMo-Gym and SkyRL are held
+What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), are facts
+for the overlay; totals of rLLM, NeMo-Gym and SkyRL are held
 against what was read. What has no place says why.
 """
 
@@ -29,9 +29,6 @@ VARIANTS = {
     "tinker_summaries": Variant(
         "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
     ),
-    "trl_state": Variant(
-        "`trainer_state.json` of transformers and TRL: metrics by step", frozenset({"epoch", "split"})
-    ),
 }
 
 _NEMO_GYM, _RLLM = frozenset({"nemo_gym"}), frozenset({"rllm"})
@@ -42,7 +39,6 @@ SPEAKS_OF = {
     "rllm_eval_results": _RLLM,
     "rllm_summary": _RLLM,
     "skyrl_metrics": frozenset({"skyrl"}),
-    "trl_state": frozenset({"trl"}),
 }
 """Formats of the trajectories that each is about."""
 
@@ -53,7 +49,6 @@ _READERS: dict[str, Callable[[Bundle], Iterator[FoundFact]]] = {
     "rllm_eval_results": facts.rllm_eval_results,
     "rllm_summary": facts.rllm_summary,
     "skyrl_metrics": facts.skyrl_metrics,
-    "trl_state": facts.trainer_state,
 }
 _NO_PLACE = {
     "prime_rl_index": "places of records in a stream, which is read whole: nothing about a trajectory",
@@ -75,8 +70,6 @@ def recognise(probe: Probe) -> str | None:
     keys = probe.keys
     if keys >= _AGGREGATES:
         return "nemo_gym_aggregates"
-    if keys >= {"log_history", "global_step", "max_steps"}:
-        return "trl_state"
     if keys >= {"dataset_name", "score", "total", "correct", "items", "signal_averages"}:
         return "rllm_eval_results"
     return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None

@@ -31,6 +31,7 @@ TRAJECTORIES = Table(
         _c("source_line", "int", "line in the source, counted from the start of the unit", "not line based"),
         _c("ordinal", "str", "place in the source: byte offset or element number", ""),
         _c("native_id", "str", "identity the log itself gives"),
+        _c("parent_native_id", "str", "`native_id` of the trajectory that started this subagent"),
         _c("task_id", "str", "task: instance id, problem id, or a digest of the prompt"),
         _c("group_id", "str", "attempts sampled together by one policy"),
         _c("attempt", "int", "number of the attempt at the task"),
@@ -268,13 +269,26 @@ METRICS = Table(
     "one metric of a trainer at one training step",
     "assembled",
     (
-        _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
+        _c("run", "str", "run whose trajectories it lies with, else the one it is named for", ""),
         _c("source", "str", "path below the ingested root", ""),
-        _c("line", "int", "line number; of two lines for a step, the later one counts", ""),
+        _c("line", "int", "line number; of a binary log or a list, number of the record", ""),
         _c("step", "int", "training step", ""),
         _c("name", "str", "common name", "there is no common name for it"),
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
+        _c(
+            "logged_as",
+            "str",
+            "what was logged in place of a value: nan, inf, -inf, null, 0.000 for a rate",
+            "there is a value",
+        ),
+        _c(
+            "counts",
+            "bool",
+            "whether it is the value for its run, step and name: of a step logged again the last, of several logs the "
+            "most exact; what a resumed run leaves behind does not count",
+            "",
+        ),
     ),
 )
 
