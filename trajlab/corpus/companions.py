@@ -151,6 +151,8 @@ def _told(item: Claim, reach: _Reach) -> _Told | None:
         else:
             told.problems.append(found)
     anything = told.facts or told.totals or told.settings
+    if told.reached.is_empty() and item.role == "metrics":
+        return None  # a metric log stands for itself: it needs no rollouts
     if anything and told.reached.is_empty() and not any(fact.native_id for fact in told.facts):
         message = f"nothing to join with: no log of {', '.join(sorted(formats)) or 'any format'} was read in its folder"
         told.problems.append(Problem("not_joined", message))
