@@ -55,8 +55,8 @@ RULES: tuple[Rule, ...] = (
     Rule(code="A004", layer="L12", title="repetition rises", signal="repetition_rate", threshold="alarm_repetition",
          advice="Read the ends of these trajectories; degenerate text often precedes a collapse."),
     Rule(code="A005", layer="L7", title="truncation rises", signal="truncation_rate", threshold="alarm_truncation",
-         advice="Often a symptom: look at what moved before it. Else raise the budget, or leave cut trajectories out of "
-                "the update."),
+         advice="Often a symptom: look at what moved before it. Else raise the budget, or leave cut trajectories out "
+                "of the update."),
     Rule(code="A006", layer="L12", title="steps per trajectory fall", signal="mean_steps", high=False, reference="best",
          threshold="alarm_steps", advice="The agent stops early: read its last turns."),
     Rule(code="A007", layer="L7", title="responses grow without gain", signal="response_tokens",
@@ -86,8 +86,8 @@ RULES: tuple[Rule, ...] = (
     Rule(code="A015", layer="L11", title="reward rises without the outcome", signal="score",
          threshold="alarm_reward_gap", gate="outcome_flat", collapse=False,
          advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
-    Rule(code="A016", layer="L5", title="gradient norm of the critic over its line, in a row", signal="critic_grad_norm",
-         test="runs", reference="none", threshold="alarm_critic_grad_norm", collapse=False,
+    Rule(code="A016", layer="L5", title="gradient norm of the critic over its line, in a row",
+         signal="critic_grad_norm", test="runs", reference="none", threshold="alarm_critic_grad_norm", collapse=False,
          advice="One spike never acts; three in a row: look at hollow batches, then at the critic's learning rate and "
                 "clip."),
     Rule(code="A017", layer="L4", title="rollouts and trainer drift apart", signal="rollout_kl",

@@ -14,8 +14,8 @@ _BETS = np.linspace(0.05, 0.95, 19)
 def capital(values: npt.ArrayLike, mean: float, *, high: bool = True) -> FloatArray:
     """Capital of a mixture of constant bets against "the mean is at most ``mean``" (at least, for ``high=False``).
 
-    Starts at 1. As long as each value's mean, given those before it, lies on the harmless side, the probability that the
-    capital ever reaches 1/α is at most α (Ville's inequality): looking at every step costs nothing.
+    Starts at 1. As long as each value's mean, given those before it, lies on the harmless side, the probability that
+    the capital ever reaches 1/α is at most α (Ville's inequality): looking at every step costs nothing.
 
     Args:
         values: shape (..., steps), each within [0, 1]; NaN = not observed: no bet.

@@ -100,8 +100,8 @@ def runs_rule_rate(
     beyond = series > _normal_quantile(1 - share)
     if steps < count:
         return proportion(np.zeros(runs))
-    windows = np.lib.stride_tricks.sliding_window_view(beyond, count, axis=1).all(axis=2)
-    return proportion(windows.any(axis=1))
+    windows = np.lib.stride_tricks.sliding_window_view(beyond, count, axis=1)
+    return proportion(np.any(np.all(windows, axis=2), axis=1))
 
 
 def observed_run_rate(values: npt.ArrayLike, line: float, count: int, *, high: bool = True) -> Estimate:
