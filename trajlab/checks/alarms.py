@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from trajlab.checks.alarm_rules import GATES, RULES, Rule
-from trajlab.checks.alarm_tests import BETTING_LEVEL, FloatArray, Outcome, Told, told
+from trajlab.checks.alarm_rules import FLAGS, GATES, RULES, Rule
+from trajlab.checks.alarm_tests import BETTING_LEVEL, FloatArray, Outcome, Told, told, told_of_flags
 from trajlab.checks.facts import thresholds as shipped
 from trajlab.checks.finding import Evidence, Finding, Status
 from trajlab.measures.step_signals import BY_SIGNAL
@@ -126,12 +126,18 @@ def _alarm(
     if own is None or missing is not None:
         return _unobserved(rule, run, name, missing or name, 0 if own is None else len(own.steps))
     values, floor = own.values[None, :], _floor(own)[None, :]
-    alarmed = told(rule, lines, values, others, floor=floor)
-    warned = told(rule, lines, values, others, floor=floor, warn=True)
-    assert alarmed is not None
+    if rule.test == "cusum" and name in FLAGS:
+        alarmed, warned = told_of_flags(rule, values, others), None
+    else:
+        alarmed = told(rule, lines, values, others, floor=floor)
+        warned = told(rule, lines, values, others, floor=floor, warn=True) if _has_warning(lines) else None
     if not alarmed.judged:
         return _too_few(rule, run, name, own)
     return _said(rule, lines, run, name, own, alarmed, warned)
+
+
+def _has_warning(lines: Mapping[str, Any]) -> bool:
+    return any(name.startswith("warn_") for name in lines)
 
 
 def _aligned(own: Series, series: Mapping[str, Series], outcome: str | None) -> dict[str, FloatArray | Outcome]:
@@ -158,7 +164,7 @@ def _missing_gate(rule: Rule, others: Mapping[str, FloatArray | Outcome]) -> str
 
 
 def _floor(own: Series) -> FloatArray:
-    """Least noise by the size of the batches: the standard error of their means, over the steps so far; 0: not known."""
+    """Least noise by the size of the batches: the standard error of a mean, over the steps so far; 0: not known."""
     known = np.where(np.isfinite(own.error), own.error, 0.0) ** 2
     return np.asarray(np.sqrt(np.cumsum(known) / np.arange(1, len(known) + 1)))
 
