@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from trajlab.stats.sequential import LIMIT, SLACK
+from trajlab.stats.sequential import LIMIT, SLACK, SLACK_OF_BEST
 
 Test = Literal["cusum", "runs", "runaway", "betting"]
 Reference = Literal["start", "best", "lowest", "none"]
@@ -35,8 +35,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What the line is held against: the first steps, the best so far, the lowest so far, or nothing."""
     threshold: str
     """Name of its lines in ``thresholds.toml``."""
-    slack: float = SLACK
-    """Least distance of line and reference, in units of the noise."""
+    slack: float | None = None
+    """Least distance of line and reference, in units of the noise; ``None``: as usual for the reference."""
     limit: float = LIMIT
     """Sum that raises the alarm."""
     gate: GateName | None = None
@@ -46,6 +46,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     collapse: bool = True
     """A run with this alarm is collapsing; else something is wrong that leaves the policy as it was."""
     advice: str
+
+    @property
+    def least_distance(self) -> float:
+        """Of the line from the reference, in units of the noise."""
+        if self.slack is not None:
+            return self.slack
+        return SLACK_OF_BEST if self.reference in ("best", "lowest") else SLACK
 
 
 RULES: tuple[Rule, ...] = (

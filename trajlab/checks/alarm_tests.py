@@ -84,7 +84,7 @@ def told(
     noise = long_run_noise(values, floor=floor)
     reference = _reference(rule, values)
     found = watch(
-        values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, slack=rule.slack,
+        values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, slack=rule.least_distance,
         limit=rule.limit, guard=lines.get("guard"), within=within,
     )  # fmt: skip
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)

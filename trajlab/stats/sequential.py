@@ -22,10 +22,14 @@ from trajlab.stats.intervals import proportion
 
 WINDOW = 10
 """Steps of the baseline; none of them is judged."""
-SLACK = 3.0
-"""A line is at least so many long-run standard deviations away from what was."""
+SLACK = 2.5
+"""A line is at least so many long-run standard deviations away from the baseline."""
+SLACK_OF_BEST = 3.0
+"""The same for the best so far, which is the largest of many medians and so lies higher."""
 LIMIT = 3.0
 """The sum at which an alarm is raised; a step adds at most 1, so that it takes at least three steps."""
+UNIT = 0.5
+"""A step counts in full from so many long-run standard deviations beyond the line."""
 _EVERY = 5
 _LATELY = 30
 _PRIOR_AUTOCORRELATION = 0.3
@@ -128,7 +132,7 @@ def watch(
     noise: FloatArray,
     *,
     high: bool,
-    slack: float = SLACK,
+    slack: float | None = None,
     limit: float = LIMIT,
     guard: float | None = None,
     within: npt.NDArray[np.bool_] | None = None,
@@ -136,8 +140,8 @@ def watch(
     """One-sided CUSUM over a line, each step counting at most 1.
 
     The line is the material one, or the reference moved by ``slack`` times the noise, whichever is further away. The
-    statistic is S(t) = max(0, S(t−1) + clip(±(x(t) − line(t)) / noise(t), −1, 1)); an alarm is S ≥ ``limit``. A series
-    that stays where it was is then alarmed with the rate of `false_alarm_rate`, however often one looks.
+    statistic is S(t) = max(0, S(t−1) + clip(±(x(t) − line(t)) / (0.5 noise(t)), −1, 1)); an alarm is S ≥ ``limit``. A
+    series that stays where it was is alarmed with the rate of `false_alarm_rate`, however often one looks.
 
     Args:
         values: shape (runs, steps), finite.
@@ -145,7 +149,7 @@ def watch(
         material: the line by its meaning, shape (runs, steps).
         noise: long-run standard deviation, shape (runs, steps).
         high: above the line is bad; else below it.
-        slack: least distance of line and reference, in units of the noise.
+        slack: least distance of line and reference, in units of the noise; ``None``: `SLACK`.
         limit: sum that raises the alarm; the sum grows to no more than twice as much.
         guard: the noise counts for no more than moves the line by this share of the reference; ``None``: in full.
         within: steps at which the sum may grow; elsewhere it falls by 1.
@@ -156,13 +160,14 @@ def watch(
     """
     series = _as_runs(values)
     sign = 1.0 if high else -1.0
+    slack = SLACK if slack is None else slack
     if guard is not None:
         noise = np.minimum(noise, guard * np.abs(reference) / slack)
     apart = reference + sign * slack * noise
     line = np.where(np.isfinite(apart), np.maximum(sign * material, sign * apart) * sign, material)
     line = np.where(np.isnan(reference) | np.isnan(noise), np.nan, line)
     gap = sign * (series - line)
-    scores = np.clip(np.divide(gap, noise, out=np.sign(gap), where=noise > 0), -1.0, 1.0)
+    scores = np.clip(np.divide(gap, UNIT * noise, out=np.sign(gap), where=noise > 0), -1.0, 1.0)
     scores = np.where(np.isnan(scores), -1.0, scores)
     if within is not None:
         scores = np.where(within, scores, -1.0)
@@ -195,7 +200,7 @@ def false_alarm_rate(
     correlation: float = 0.5,
     steps: int = 200,
     runs: int = 2000,
-    slack: float = SLACK,
+    slack: float | None = None,
     limit: float = LIMIT,
 ) -> Estimate:
     """Share of stationary AR(1) series that `watch` alarms although nothing changed, in the worst case.
@@ -209,9 +214,10 @@ def false_alarm_rate(
         correlation: Lag-1 autocorrelation of the batch means.
         steps: Training steps of a run.
         runs: Runs simulated.
-        slack: As for `watch`.
+        slack: As for `watch`; ``None``: `SLACK`, or `SLACK_OF_BEST`.
         limit: As for `watch`.
     """
+    slack = (SLACK_OF_BEST if best else SLACK) if slack is None else slack
     series = autoregressive(runs, steps, correlation, rng)
     noise = long_run_noise(series)
     reference = best_so_far(series) if best else baseline(series)
