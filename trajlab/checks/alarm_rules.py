@@ -102,6 +102,9 @@ RULES: tuple[Rule, ...] = (
     Rule(code="A023", layer="L11", title="reward has risen over the run without the outcome", signal="score",
          threshold="alarm_reward_gap", gate="outcome_flat", slack=1.0, limit=8.0, collapse=False,
          advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
+    Rule(code="A024", layer="L11", title="bad outcomes are rewarded", signal="hacking_rate",
+         threshold="alarm_hacking", collapse=False,
+         advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
     Rule(code="A016", layer="L5", title="gradient norm of the critic over its line, in a row",
          signal="critic_grad_norm", test="runs", reference="none", threshold="alarm_critic_grad_norm", collapse=False,
          advice="One spike never acts; three in a row: look at hollow batches, then at the critic's learning rate and "

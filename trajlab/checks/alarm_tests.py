@@ -31,7 +31,7 @@ _RISEN = 1.2
 _SATURATED = 0.05
 _FALLS = 0.85
 _OUTCOME_SHARE = 0.25
-_ONE_SIDED = 1.645
+_ONE_SIDED = 2.0
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -213,7 +213,7 @@ def _outcome_flat(proxy: FloatArray, outcome: Outcome) -> Flags:
     first = max(2, int((places < WINDOW).sum()))
     for known in range(first + 2, count + 1):
         seen = outcome.values[:, :known]
-        lately = max(2, int((places[:known] > places[known - 1] - LATELY).sum()))
+        lately = int((places[:known] > places[known - 1] - LATELY).sum())
         noise = 1.4826 * np.median(np.abs(np.diff(seen, axis=1)), axis=1) / np.sqrt(2)
         error = noise * np.sqrt(1 / first + 1 / lately)
         high = seen[:, -lately:].mean(axis=1) - seen[:, :first].mean(axis=1) + _ONE_SIDED * error
