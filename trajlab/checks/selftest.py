@@ -79,7 +79,9 @@ class Matrix(msgspec.Struct, frozen=True):
         return all(row.within for row in self.rows)
 
 
-def matrix(healthy: int, runs: int, seed: int, steps: int = 200, overrides: Mapping[str, float] | None = None) -> Matrix:
+def matrix(
+    healthy: int, runs: int, seed: int, steps: int = 200, overrides: Mapping[str, float] | None = None
+) -> Matrix:
     """Simulate and judge; the same arguments give the same figures.
 
     Args:
