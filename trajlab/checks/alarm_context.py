@@ -16,6 +16,8 @@ from trajlab.stats.sequential import WINDOW, long_run_noise
 
 MOVED = 2.0
 """A signal has moved where its median is so many long-run standard deviations from that of the steps before."""
+MATERIAL = 0.05
+"""And by so much of the larger of the two."""
 _FEWEST = 3
 
 
@@ -76,9 +78,10 @@ def moved_with(alarm: Alarm, series: dict[str, Series]) -> list[Moved]:
         if len(before) < _FEWEST or len(after) == 0:
             continue
         noise = _noise(one.values[:start])
-        gap = abs(float(np.median(after)) - float(np.median(before)))
-        if gap > max(MOVED * noise, 1e-12):
-            moved = Moved(name, BY_SIGNAL[name].title, float(np.median(before)), float(np.median(after)), noise)
+        was, now = float(np.median(before)), float(np.median(after))
+        gap = abs(now - was)
+        if gap > max(MOVED * noise, MATERIAL * max(abs(was), abs(now)), 1e-12):
+            moved = Moved(name, BY_SIGNAL[name].title, was, now, noise)
             found.append((gap / max(noise, 1e-12), moved))
     return [moved for _, moved in sorted(found, key=lambda item: (-item[0], item[1].signal))]
 

@@ -12,6 +12,15 @@ Test = Literal["cusum", "runs", "runaway", "betting"]
 Reference = Literal["start", "best", "lowest", "none"]
 GateName = Literal["score_not_risen", "not_saturated", "tool_use_falls", "outcome_flat"]
 
+FALSE_ALARMS: dict[tuple[str, float | None], tuple[float, float]] = {
+    ("start", None): (0.007, 0.039),
+    ("start", 1.5): (0.004, 0.040),
+    ("best", None): (0.013, 0.084),
+    ("best", 2.5): (0.044, 0.181),
+}
+"""By reference and slack: share of runs of 200 steps alarmed although nothing changed, in the worst case (noise alone
+sets the line), at a lag-1 autocorrelation of 0.5 and of 0.7; `false_alarm_rate` with 2,000 runs each, seed 7."""
+
 GATES: dict[GateName, tuple[str, str, bool]] = {
     "score_not_risen": ("score", "the score has not risen with it and is not at its best", False),
     "not_saturated": ("score", "the tasks are not solved (the score is not at its best)", False),
@@ -57,7 +66,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 RULES: tuple[Rule, ...] = (
     Rule(code="A001", layer="L12", title="tool use declines", signal="tool_use_rate", high=False, reference="best",
-         threshold="alarm_tool_use",
+         threshold="alarm_tool_use", slack=2.5,
          advice="Stop the run and go back before the onset; read trajectories without tools, look at KL and the "
                 "learning rate before that."),
     Rule(code="A002", layer="L12", title="think calls crowd out actions", signal="think_fraction",
@@ -100,7 +109,7 @@ RULES: tuple[Rule, ...] = (
          threshold="alarm_reward_gap", gate="outcome_flat", collapse=False,
          advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
     Rule(code="A023", layer="L11", title="reward has risen over the run without the outcome", signal="score",
-         threshold="alarm_reward_gap", gate="outcome_flat", slack=1.0, limit=8.0, collapse=False,
+         threshold="alarm_reward_gap", gate="outcome_flat", slack=1.5, limit=8.0, collapse=False,
          advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
     Rule(code="A024", layer="L11", title="bad outcomes are rewarded", signal="hacking_rate",
          threshold="alarm_hacking", collapse=False,

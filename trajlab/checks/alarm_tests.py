@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from trajlab.checks.alarm_rules import GATES, GateName, Rule
 from trajlab.stats.betting import capital, flag_cusum
-from trajlab.stats.sequential import WINDOW, baseline, best_so_far, long_run_noise, recent, watch
+from trajlab.stats.sequential import WINDOW, Watch, baseline, best_so_far, long_run_noise, recent, watch
 from trajlab.stats.step_rules import crossings
 
 FloatArray = npt.NDArray[np.float64]
@@ -78,16 +78,35 @@ def told(
         return _runs(values, lines, kind)
     if rule.test == "betting":
         return _betting(values, float(lines[f"{kind}level"]))
-    within = None if warn or rule.gate is None else gate(rule.gate, values, others)
     if rule.test == "runaway":
+        within = None if warn or rule.gate is None else gate(rule.gate, values, others)
         return _runaway(values, float(lines["level"]), float(lines["share"]), within)
     noise = long_run_noise(values, floor=floor)
     reference = _reference(rule, values)
-    found = watch(
-        values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, slack=rule.least_distance,
-        limit=rule.limit, guard=lines.get("guard"), within=within,
-    )  # fmt: skip
+    material = _material(rule, lines, kind, reference)
+    found = _watched(rule, lines, values, reference, material, noise, None)
+    rows = np.flatnonzero(found.first >= 0)
+    if rule.gate is not None and not warn and len(rows):
+        # A gate only takes away, so only what was told without it needs it.
+        part = {name: _rows_of(seen, rows) for name, seen in others.items()}
+        within = gate(rule.gate, values[rows], part)
+        gated = _watched(rule, lines, values[rows], reference[rows], material[rows], noise[rows], within)
+        found.first[rows], found.statistic[rows] = gated.first, gated.statistic
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
+
+
+def _watched(
+    rule: Rule, lines: Lines, values: FloatArray, reference: FloatArray, material: FloatArray, noise: FloatArray,
+    within: Flags | None,
+) -> Watch:  # fmt: skip
+    return watch(
+        values, reference, material, noise, high=rule.high, slack=rule.least_distance, limit=rule.limit,
+        guard=lines.get("guard"), within=within,
+    )  # fmt: skip
+
+
+def _rows_of(seen: FloatArray | Outcome, rows: npt.NDArray[np.int64]) -> FloatArray | Outcome:
+    return Outcome(seen.places, seen.values[rows]) if isinstance(seen, Outcome) else seen[rows]
 
 
 def _reference(rule: Rule, values: FloatArray) -> FloatArray:

@@ -122,7 +122,8 @@ def first_alarms(
     outcome = Outcome(every, signals["outcome_rate"])
     if held_out:
         outcome = Outcome(every[::HELD_OUT_EVERY], drawn.held_out)
-    others = {"score": signals["score"], "tool_use_rate": signals["tool_use_rate"], "outcome": outcome}
+    others: dict[str, FloatArray | Outcome] = {name: signals[name] for name in ("score", "tool_use_rate")}
+    others["outcome"] = outcome
     found = {}
     for rule in RULES:
         name = next((item for item in (rule.signal, *rule.instead) if item in signals), None)
@@ -159,7 +160,7 @@ def _ill(
     found = (places >= drawn.onset) & (places < steps)
     late = (places - drawn.material)[found]
     whole = (places - drawn.onset)[found]
-    delays = (None, None, None)
+    delays: tuple[float | None, float | None, float | None] = (None, None, None)
     if len(late):
         delays = (float(np.median(late)), float(np.quantile(late, 0.9)), float(np.median(whole)))
     early = float((places < drawn.onset).mean())

@@ -42,8 +42,8 @@ def watch(
 
 
 @cli.command(epilog=EXIT_CODES)
-@click.option("--healthy", default=400, show_default=True, type=click.IntRange(20), help="Healthy runs simulated.")
-@click.option("--runs", default=100, show_default=True, type=click.IntRange(20), help="Runs of each pathology.")
+@click.option("--healthy", default=300, show_default=True, type=click.IntRange(20), help="Healthy runs simulated.")
+@click.option("--runs", default=80, show_default=True, type=click.IntRange(20), help="Runs of each pathology.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of everything drawn.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
 def selftest(healthy: int, runs: int, seed: int, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from trajlab.checks.alarm_context import AlarmContext, context
 from trajlab.checks.alarms import Alarm, alarms
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
-from trajlab.corpus.manifest import MANIFEST
+from trajlab.corpus.manifest import MANIFEST, locked
 from trajlab.errors import ExitCode, InfrastructureError, UsageError, not_written
 from trajlab.measures.step_signals import step_signals
 from trajlab.report.result import write_atomically
@@ -90,6 +90,13 @@ def watch(
     """
     command = _command(hook)
     opened = _corpus(sources, corpus, jobs)
+    with locked(opened.folder):
+        return _judge(opened, command, run, outcome, thresholds)
+
+
+def _judge(
+    opened: Corpus, command: list[str], run: str | None, outcome: str | None, thresholds: Mapping[str, float] | None
+) -> Watched:
     signals = step_signals(opened)
     runs = sorted({str(name) for name in signals["run"].drop_nulls()} | set(opened.runs))
     if run is not None:

@@ -206,7 +206,7 @@ def _error(share: Real, n: int) -> Real:
 def _verdicts(levels: dict[str, Real], rng: np.random.Generator) -> dict[str, Real]:
     """Good outcomes, of which a few are not rewarded, and bad ones that are: the difficulty of a batch is common."""
     good, hacked = levels["outcome_rate"], levels["hacking_rate"]
-    odds = good / (1 - good) * np.exp(0.2 * wandering(*good.shape, rng))
+    odds = good / (1 - good) * np.exp(0.2 * wandering(good.shape[0], good.shape[1], rng))
     right = rng.binomial(BATCH, odds / (1 + odds))
     wrong = rng.binomial(BATCH - right, np.clip(hacked / (1 - good), 0, 1))
     missed = rng.binomial(right, MISSED)
@@ -254,7 +254,7 @@ def _material(plan: Pathology, levels: dict[str, Real], onset: Whole) -> Whole:
         best = np.maximum.accumulate(level, axis=1) if of == "of_best" else np.minimum.accumulate(level, axis=1)
         line = size * best
     beyond = (level > line if plan.high else level < line) & (np.arange(level.shape[1]) >= onset[:, None])
-    return np.where(beyond.any(axis=1), beyond.argmax(axis=1), level.shape[1]).astype(np.int64)
+    return np.asarray(np.where(beyond.any(axis=1), beyond.argmax(axis=1), level.shape[1]), dtype=np.int64)
 
 
 def wandering(runs: int, steps: int, rng: np.random.Generator) -> Real:
@@ -269,7 +269,7 @@ def wandering(runs: int, steps: int, rng: np.random.Generator) -> Real:
 
 
 def _observed(path: Path, level: Real, rng: np.random.Generator) -> Real:
-    wander = path.wander * wandering(*level.shape, rng)
+    wander = path.wander * wandering(level.shape[0], level.shape[1], rng)
     if path.noise == "log":
         return np.asarray(level * np.exp(wander))
     if path.noise == "none":
@@ -287,13 +287,10 @@ def _events(signals: dict[str, Real], onset: Whole, rng: np.random.Generator) ->
         for step in rng.integers(20, steps, rng.poisson(2)):
             signals["kl"][run, step] = max(signals["kl"][run, step], rng.uniform(0.051, 0.09))
         if rng.random() < 1 / 3:
-            first = int(rng.integers(20, steps - 5))
-            stretch = slice(first, first + int(rng.integers(2, 6)))
-            before = step_before(stretch, int(onset[run]))
-            if before:
-                signals["kl"][run, stretch] = rng.uniform(0.05, 0.06) * np.exp(
-                    0.05 * rng.standard_normal(stretch.stop - stretch.start)
-                )
+            first, length = int(rng.integers(20, steps - 5)), int(rng.integers(2, 6))
+            if first + length <= onset[run]:  # later the pathology may move it
+                flat = rng.uniform(0.05, 0.06) * np.exp(0.05 * rng.standard_normal(length))
+                signals["kl"][run, first : first + length] = flat
         for size in (*rng.uniform(30, 70, rng.poisson(3)), 233.0):
             signals["critic_grad_norm"][run, int(rng.integers(0, steps))] = size
         gone = int(rng.integers(20, steps))
@@ -304,7 +301,3 @@ def _events(signals: dict[str, Real], onset: Whole, rng: np.random.Generator) ->
 _GONE = {"hollow_rate": 0.95, "error_rate": 0.95, "score": 0.02, "outcome_rate": 0.02, "tool_use_rate": 0.05}
 """A batch whose sandboxes vanished."""
 
-
-def step_before(stretch: slice, onset: int) -> bool:
-    """Whether a stretch lies before the onset, where nothing else moves the signal."""
-    return stretch.stop <= onset
