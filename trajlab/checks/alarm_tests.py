@@ -71,7 +71,7 @@ def told(
         values: The signal, shape (runs, steps), finite.
         others: Signals that gates look at, on the same steps: by name; NaN before they are first observed.
         floor: The least the noise may be, from the size of the batches.
-        warn: By the lines of a warning, which the rule must have; gates do not count for it.
+        warn: By the lines of a warning, which the rule must have; half of the sum is enough, and gates do not count.
     """
     kind = "warn_" if warn else ""
     if rule.test == "runs":
@@ -84,6 +84,8 @@ def told(
     noise = long_run_noise(values, floor=floor)
     reference = _reference(rule, values)
     material = _material(rule, lines, kind, reference)
+    if warn:
+        rule = msgspec.structs.replace(rule, limit=rule.limit / 2)
     found = _watched(rule, lines, values, reference, material, noise, None)
     rows = np.flatnonzero(found.first >= 0)
     if rule.gate is not None and not warn and len(rows):
@@ -93,6 +95,13 @@ def told(
         gated = _watched(rule, lines, values[rows], reference[rows], material[rows], noise[rows], within)
         found.first[rows], found.statistic[rows] = gated.first, gated.statistic
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
+
+
+def now_beyond(rule: Rule, lines: Lines, values: FloatArray) -> Flags:
+    """Shape (runs,): the median of the last five steps is beyond the line of a warning as such, whatever the noise."""
+    line = _material(rule, lines, "warn_", _reference(rule, values))[:, -1]
+    now = recent(values, LATELY)[:, -1]
+    return np.asarray(now > line if rule.high else now < line)
 
 
 def _watched(

@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 
 from trajlab.checks.alarm_rules import FALSE_ALARMS, FLAGS, GATES, RULES, Rule
-from trajlab.checks.alarm_tests import BETTING_LEVEL, FLAG_RUN_LENGTH, FloatArray, Outcome, Told, told, told_of_flags
+from trajlab.checks.alarm_tests import (
+    BETTING_LEVEL,
+    FLAG_RUN_LENGTH,
+    FloatArray,
+    Outcome,
+    Told,
+    now_beyond,
+    told,
+    told_of_flags,
+)
 from trajlab.checks.facts import thresholds as shipped
 from trajlab.checks.finding import Evidence, Finding, Status
 from trajlab.measures.step_signals import BY_SIGNAL
@@ -195,9 +204,12 @@ def _said(
         status, shown, place = "warn", warned, int(warned.first[0])
     if place < 0 and rule.test == "runaway":
         status, place = _crossed(own, float(lines["level"]))
+    if place < 0 and warned is not None and rule.test == "cusum" and now_beyond(rule, lines, own.values[None, :])[0]:
+        status, shown, place = "warn", warned, len(own.steps) - 1
     at = place if place >= 0 else len(own.steps) - 1
     onset = _onset(rule, shown, own, place)
-    evidence, message = _evidence(rule, lines, name, own, shown, place, onset)
+    title = rule.first_sign if status == "warn" and rule.first_sign else rule.title
+    evidence, message = _evidence(rule, lines, name, own, shown, place, onset, title)
     finding = Finding(
         code=rule.code, layer=rule.layer, status=status, step=own.steps[place] if place >= 0 else None,
         message=message, evidence=evidence, advice=rule.advice if status in ("alarm", "warn") else "",
@@ -234,9 +246,9 @@ def _onset(rule: Rule, shown: Told, own: Series, place: int) -> int | None:
 
 
 def _evidence(
-    rule: Rule, lines: dict[str, Any], name: str, own: Series, shown: Told, place: int, onset: int | None
+    rule: Rule, lines: dict[str, Any], name: str, own: Series, shown: Told, place: int, onset: int | None, said: str
 ) -> tuple[list[Evidence], str]:
-    title = f"{rule.title}: {BY_SIGNAL[name].title if name in BY_SIGNAL else name.replace('_', ' ')}"
+    title = f"{said}: {BY_SIGNAL[name].title if name in BY_SIGNAL else name.replace('_', ' ')}"
     last = own.values[-1]
     if place < 0:
         seen = f"{title} {last:.4g} at step {own.steps[-1]}, not told over {len(own.steps)} steps"
@@ -252,8 +264,8 @@ def _evidence(
     text += f"; {start:.4g} over the first {min(WINDOW, len(own.values))} steps, {last:.4g} at step {own.steps[-1]}"
     around = range(max(0, (onset or 0) - 1), min(len(own.steps), place + 1))
     kept = list(around)[-8:]
-    said = "; ".join(f"{own.steps[item]}: {own.values[item]:.4g}" for item in kept)
-    evidence = [Evidence(text=f"{name} by step: {said}", step=own.steps[place])]
+    values = "; ".join(f"{own.steps[item]}: {own.values[item]:.4g}" for item in kept)
+    evidence = [Evidence(text=f"{name} by step: {values}", step=own.steps[place])]
     if rule.gate is not None:
         evidence.append(Evidence(text=f"and {GATES[rule.gate][1]}", step=own.steps[place]))
     evidence.append(Evidence(text=f"false alarms: {rate(rule, lines, name, own)}"))

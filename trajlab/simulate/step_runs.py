@@ -300,4 +300,3 @@ def _events(signals: dict[str, Real], onset: Whole, rng: np.random.Generator) ->
 
 _GONE = {"hollow_rate": 0.95, "error_rate": 0.95, "score": 0.02, "outcome_rate": 0.02, "tool_use_rate": 0.05}
 """A batch whose sandboxes vanished."""
-
