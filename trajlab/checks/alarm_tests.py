@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trajlab.checks.alarm_rules import GATES, GateName, Rule
 from trajlab.stats.betting import capital, flag_cusum
 from trajlab.stats.sequential import WINDOW, Watch, baseline, best_so_far, long_run_noise, recent, watch
-from trajlab.stats.step_rules import crossings
+from trajlab.stats.step_rules import RISING, crossings
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -181,7 +181,7 @@ def _share_at_start(values: FloatArray) -> FloatArray:
 
 def _betting(values: FloatArray, level: float) -> Told:
     wealth = capital(np.clip(values, 0.0, 1.0), level)
-    return Told(_first(wealth >= 1 / BETTING_LEVEL), wealth, np.full(values.shape, level), values.shape[1] >= WINDOW)
+    return Told(_first(wealth >= 1 / BETTING_LEVEL), wealth, np.full(values.shape, level), values.shape[1] > WINDOW)
 
 
 def _runaway(values: FloatArray, level: float, grown: float, within: Flags | None) -> Told:
@@ -196,7 +196,7 @@ def _runaway(values: FloatArray, level: float, grown: float, within: Flags | Non
             if len(held):
                 first[row] = int(held[0])
                 break
-    return Told(first, values / level, np.full(values.shape, level), True)
+    return Told(first, values / level, np.full(values.shape, level), values.shape[1] > RISING)
 
 
 def _first(over: Flags) -> npt.NDArray[np.int64]:

@@ -328,7 +328,7 @@ def _unobserved(rule: Rule, run: str | None, name: str, missing: str, steps: int
 
 
 def _too_few(rule: Rule, run: str | None, name: str, own: Series) -> Alarm:
-    message = f"{rule.title}: {len(own.steps)} steps are too few to judge; more than {WINDOW} are needed"
+    message = f"{rule.title}: {len(own.steps)} step{'s' * (len(own.steps) != 1)} are too few to judge"
     return _silent(rule, run, name, len(own.steps), message, "Look again when the run has gone on.")
 
 
