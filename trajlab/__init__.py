@@ -21,6 +21,8 @@ _WHERE = {
     "AuditResult": "trajlab.report.audit",
     "compare": "trajlab.report.compare",
     "CompareResult": "trajlab.report.compare",
+    "sample": "trajlab.review.designs",
+    "Sample": "trajlab.review.manifest",
     "stages": "trajlab.report.stages",
     "StagesResult": "trajlab.report.stages",
     "label_command": "trajlab.behavior.shell",
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from trajlab.report.compare import compare as compare
     from trajlab.report.stages import StagesResult as StagesResult
     from trajlab.report.stages import stages as stages
+    from trajlab.review.designs import sample as sample
+    from trajlab.review.manifest import Sample as Sample
     from trajlab.stats import Estimate as Estimate
 
 

@@ -33,6 +33,9 @@ from trajlab.cli.common import (
 )
 @BY
 @click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
+@click.option("--pending", is_flag=True, help="Each finished period once: those without a verdict in DIR.")
+@click.option("--settle", "settle_hours", default=6.0, show_default=True, metavar="HOURS", help="A run is over after.")
+@click.option("--hook", callback=named, metavar="COMMAND", help="Gets the record as JSON when a run's status changes.")
 @SETTINGS
 @FAIL_ON
 @LANGUAGE
@@ -44,6 +47,9 @@ def audit(
     run: str | None,
     by: str,
     epoch: str,
+    pending: bool,
+    settle_hours: float,
+    hook: str | None,
     settings: tuple[str, ...],
     fail_on: Any,
     language: str,
@@ -57,7 +63,20 @@ def audit(
     parameters: dict[str, object] = {"by": by, "language": language, **split_settings(settings)}
     if epoch != "all":
         parameters["epoch"] = epoch
-    result = run_audit(list(sources), out, run=run, fail_on=fail_on, jobs=jobs, mapping=mapping, **parameters)
+    result = run_audit(
+        list(sources),
+        out,
+        run=run,
+        fail_on=fail_on,
+        jobs=jobs,
+        mapping=mapping,
+        pending=pending,
+        settle_hours=settle_hours,
+        hook=hook,
+        **parameters,
+    )
+    if pending and not result.records:
+        click.echo("nothing to audit: no finished period without a verdict")
     tell(result)
     sys.exit(result.exit_code)
 

@@ -63,5 +63,6 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     ("verl", "legacy"): ("input", "output", "score"),
     ("verl", "v1_train"): ("input", "output", "score", "uid"),
     ("verl", "v1_validation"): ("input", "output", "score", "uid"),
+    ("trainer_state", "log_history"): ("log_history", "global_step"),
     ("verl_metrics", "file_logger"): ("step", "data"),
 }

@@ -235,7 +235,12 @@ METRICS = Table(
         _c("name", "str", "common name", "there is no common name for it"),
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
-        _c("logged_as", "str", "what was logged where there is no value: nan, inf, -inf, null", "there is a value"),
+        _c(
+            "logged_as",
+            "str",
+            "what was logged in place of a value: nan, inf, -inf, null, 0.000 for a rate",
+            "there is a value",
+        ),
         _c(
             "counts",
             "bool",
