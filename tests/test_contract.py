@@ -84,6 +84,21 @@ PROBLEMS = {
             "codex/flat/drifted.jsonl",
             "pi/stopped/error.jsonl",
             "pi/stopped/length.jsonl",
+            "gemini_cli/subagent/chats/session-2026-01-01T00-00-104.json",
+        )
+    },
+    # The user went back.
+    "claude_code/rewound/00000000-0000-4000-8000-000000000105.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "gemini_cli/jsonl/chats/session-2026-01-01T00-00-102.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "pi/branched/session.jsonl": {"rewound": 1},
+    # Two instrumentations recorded one call of the model.
+    **{
+        f"mlflow/{path}": {"nested_call": 1}
+        for path in (
+            "artifact/traces/trace-1/artifacts/traces.json",
+            "search_traces/traces.jsonl",
+            "search_traces/traces.parquet",
+            "trace/traces.jsonl",
         )
     },
     # AgentLab's steps are pickles, which are not loaded: its summaries state what is not read.

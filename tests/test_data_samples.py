@@ -107,7 +107,9 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
+    others = {"agent_lightning": "spans/"}.get(name)  # of a writer of its own, which needs the package
     written, kept = contents(tmp_path / name), contents(ROOT / name)
+    kept = {path: content for path, content in kept.items() if others is None or not path.startswith(others)}
     assert written.keys() == kept.keys()
     # What compression gives may change with the library's version.
     library_dependent = (".parquet", ".gz", ".zst", ".xz", ".zip")
