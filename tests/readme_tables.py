@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from trajlab.checks import collapse, hacks
+from trajlab.checks import collapse, hacks, tokens
 from trajlab.checks.alarm_rules import GATES, RULES, Rule
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
@@ -23,6 +23,7 @@ from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
+from trajlab.measures.policy import CRITIC, LAG, MASKS, RATIOS
 from trajlab.measures.step_signals import BY_SIGNAL
 from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.metric_logs.naming import common_names, spellings
@@ -84,10 +85,14 @@ def tables() -> str:
 
 
 def measures() -> str:
-    return table(
-        ["measure", "title", "section", "kind", "unit"],
-        [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES],
-    )
+    rows = [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES]
+    of_tokens = [(RATIOS, "ratio of policies", "tokens"), (CRITIC, "critic", "tokens"), (MASKS, "loss mask", "tokens")]
+    rows += [
+        (f"`{name}`", title, section, "of sums over training rollouts", unit)
+        for titles, section, unit in [*of_tokens, (LAG, "policy lag", "trajectories")]
+        for name, title in titles.items()
+    ]
+    return table(["measure", "title", "section", "kind", "unit"], rows)
 
 
 def _kind(measure: Measure) -> str:
@@ -106,6 +111,10 @@ def checks() -> str:
     rows.append((f"`{collapse.CODE}`", collapse.TITLE, watched, f"alarm < {COLLAPSED:g} of an earlier period", "–"))
     said = [f"{kind} > {lines[hacks.LINE][kind]:g}" for kind in ("warn", "alarm")]
     rows.append((f"`{hacks.CODE}`", hacks.TITLE, "`hack_tier_1_rate`", ", ".join(said), f"`{hacks.LINE}`"))
+    for code, title in tokens.CODES.items():
+        name = tokens.LINES[code]
+        said = [f"{kind} > {lines[name][kind]:g}" for kind in ("warn", "alarm") if kind in lines[name]]
+        rows.append((f"`{code}`", title, tokens.LOOKS_AT[code], ", ".join(said), f"`{name}`"))
     return table(["code", "says", "measure", "lines", "name of the line"], rows)
 
 

@@ -14,9 +14,11 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 from trajlab.measures.changes import Changes
 from trajlab.measures.compute import Measured
+from trajlab.measures.continuity import Continuity
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.groups import Groups
 from trajlab.measures.hacks import HackCandidates
+from trajlab.measures.policy import Policy
 from trajlab.measures.quadrants import Quadrants
 from trajlab.stats import Estimate
 
@@ -67,6 +69,11 @@ class Facts(msgspec.Struct):
     """``None`` where no call's labels could be known, or where the caller did not look."""
     changes: Changes | None = None
     """Over the periods of the run; ``None`` where one epoch is judged, or where the caller did not look."""
+
+    policy: Policy | None = None
+    """What the tokens tell; ``None`` where the caller did not look."""
+    continuity: Continuity | None = None
+    """From step to step; ``None`` where the caller did not look."""
 
     def line(self, name: str, kind: str) -> float | None:
         """A threshold; ``None`` where there is none of that kind."""

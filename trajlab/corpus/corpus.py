@@ -104,6 +104,16 @@ class Corpus:
         return self.table("rewards")
 
     @property
+    def token_histograms(self) -> pl.LazyFrame:
+        """Log-ratios of tokens, a row for each bin that holds any."""
+        return self.table("token_histograms")
+
+    @property
+    def token_moments(self) -> pl.LazyFrame:
+        """Counts and sums over the tokens of each trajectory whose log holds token arrays."""
+        return self.table("token_moments")
+
+    @property
     def run_config(self) -> pl.LazyFrame:
         """Configured and applied values of the runs."""
         return self.table("run_config").unique(["run", "name", "configured", "applied"], maintain_order=True)

@@ -15,12 +15,11 @@ from trajlab.corpus.parts import Unit
 from trajlab.corpus.plan import Claim
 from trajlab.errors import InfrastructureError, UsageError
 from trajlab.records import Problem
+from trajlab.schema import SCHEMA_VERSION
 from trajlab.sources.field_mapping import FieldMapping
 
 MANIFEST = "trajlab-corpus.json"
 _LOCK = ".lock"
-SCHEMA_VERSION = 2
-"""2: `parent_native_id` of trajectories."""
 
 
 class FoundProblem(msgspec.Struct):

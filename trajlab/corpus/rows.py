@@ -14,7 +14,7 @@ from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
 from trajlab.behavior.tools import shell_text
 from trajlab.corpus.batches import TableColumns, TableRows
-from trajlab.records import Message, Problem, Step, ToolCall, Trajectory
+from trajlab.records import Message, Problem, Step, TokenFacts, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
 Row = tuple[Any, ...]
@@ -122,7 +122,10 @@ class PartRows:
         agent_chars, reasoning_chars = self._add_steps(trajectory.steps)
         self._add_prompts(trajectory.messages)
         repetitive = is_repetitive(_tail(trajectory.steps))
+        offered, submission = trajectory.tools_offered, trajectory.submission
         computed = (
+            None if offered is None else " ".join(sorted(offered)),
+            None if submission is None else len(submission),
             agent_chars,
             reasoning_chars,
             repetitive,
@@ -138,6 +141,7 @@ class PartRows:
         self.tables["rewards"].rows.extend(
             [(part.name, part.value, part.weight, part.applied_step) for part in trajectory.rewards]
         )
+        self._add_tokens(trajectory.token_facts)
         for setting in trajectory.settings:
             row = (place.run, place.relpath, setting.name, setting.configured, setting.applied)
             seen = (place.run, *row[2:])
@@ -152,6 +156,12 @@ class PartRows:
             self.add_problem(place, Problem("not_reconciled", message, trajectory.line), trajectory_id)
         if self._keep_texts and trajectory.submission:
             self._text("submission", 0, trajectory.submission)
+
+    def _add_tokens(self, facts: TokenFacts | None) -> None:
+        if facts is not None:
+            *moments, (bins, counts) = msgspec.structs.astuple(facts)
+            self.tables["token_moments"].rows.append(tuple(moments))
+            self.tables["token_histograms"].rows.extend(zip(bins, counts, strict=True))
 
     def _add_calls(self, steps: Sequence[Step]) -> tuple[list[int], list[int]]:
         """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
@@ -332,7 +342,6 @@ def _trajectory_row(place: Place, t: Trajectory, computed: Row) -> Row:
         t.seconds,
         t.cost,
         t.started_at,
-        None if t.tools_offered is None else " ".join(sorted(t.tools_offered)),
-        None if t.submission is None else len(t.submission),
+        t.sample_index,
         *computed,
     )  # fmt: skip

@@ -9,12 +9,17 @@ from trajlab.schema.columns import ID as _ID
 from trajlab.schema.columns import Column, Kind, Table
 from trajlab.schema.columns import column as _c
 from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
+from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS
 
 __all__ = [
     "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "METRICS",
-    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG", "SOURCES", "STEPS",
-    "TABLES", "TEXTS", "TOOL_CALLS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG",
+    "SCHEMA_VERSION", "SOURCES", "STEPS", "TABLES", "TEXTS", "TOKEN_HISTOGRAMS", "TOKEN_MOMENTS", "TOOL_CALLS",
+    "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
+
+SCHEMA_VERSION = 2
+"""Raised when a table of source facts changes: a corpus of another version is read anew from its logs."""
 
 TRAJECTORIES = Table(
     "trajectories",
@@ -57,6 +62,7 @@ TRAJECTORIES = Table(
         _c("seconds", "float", "duration", unit="s"),
         _c("cost", "float", "cost as logged", unit="USD"),
         _c("started_at", "float", "start, seconds since 1970-01-01 UTC", unit="s"),
+        _c("sample_index", "int", "place in the trainer's stream of samples: its data cursor"),
         _c("tools_offered", "str", "names of the tools offered, space-separated"),
         _c("submission_chars", "int", "length of what was submitted", unit="characters"),
         _c("agent_chars", "int", "text the agent wrote outside reasoning and calls", "", "characters"),
@@ -271,8 +277,8 @@ SOURCES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS,
-        CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, TOKEN_HISTOGRAMS, TOKEN_MOMENTS, RUN_CONFIG,
+        PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
     )
 }  # fmt: skip
 """All tables by name."""
