@@ -6,9 +6,11 @@ Needs numpy and scipy only. Rows are trajectories (or calls, steps, values), NaN
 
 from __future__ import annotations
 
+from trajlab.stats.advantages import Advantages, gae, group_relative_advantage, masked_whiten
 from trajlab.stats.agreement import cohen_kappa, krippendorff_alpha
 from trajlab.stats.bootstrap import bootstrap_of_sums, cluster_bootstrap
 from trajlab.stats.change_points import ChangePoint, change_point, change_points
+from trajlab.stats.critic import ExplainedVariance, explained_variance
 from trajlab.stats.decomposition import Decomposition, decompose
 from trajlab.stats.differences import difference, paired_difference, task_differences
 from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed
@@ -23,6 +25,7 @@ from trajlab.stats.paired import (
     two_sample_test,
 )
 from trajlab.stats.pass_at_k import attempts_per_task, pass_at_k, pass_hat_k
+from trajlab.stats.policy import clipped_surrogate, effective_sample_size, importance_ratio, policy_gradient
 from trajlab.stats.power import (
     detectable_difference,
     difference_in_sigma,
@@ -36,14 +39,17 @@ from trajlab.stats.trend import mann_kendall, theil_sen
 
 __all__ = [
     "NOT_OBSERVED",
+    "Advantages",
     "ChangePoint",
     "Decomposition",
     "Estimate",
+    "ExplainedVariance",
     "Test",
     "attempts_per_task",
     "bootstrap_of_sums",
     "change_point",
     "change_points",
+    "clipped_surrogate",
     "cluster_bootstrap",
     "clustered_standard_error",
     "cohen_kappa",
@@ -53,9 +59,15 @@ __all__ = [
     "difference",
     "difference_in_sigma",
     "difference_standard_error",
+    "effective_sample_size",
+    "explained_variance",
+    "gae",
+    "group_relative_advantage",
     "holm",
+    "importance_ratio",
     "krippendorff_alpha",
     "mann_kendall",
+    "masked_whiten",
     "mcnemar",
     "mcnemar_counts",
     "mean",
@@ -66,6 +78,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "policy_gradient",
     "power_of_difference",
     "proportion",
     "quantile",
