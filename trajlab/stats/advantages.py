@@ -172,4 +172,5 @@ def _constant(reward: FloatArray, codes: npt.NDArray[np.int64], count: int) -> B
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, codes, reward)
     np.maximum.at(high, codes, reward)
-    return low == high
+    equal: BoolArray = low == high
+    return equal
