@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """Stages from left to right: a module imports its own stage and those of earlier layers, nothing else of trajlab."""
 LAYER = {stage: number for number, layer in enumerate(LAYERS) for stage in layer}
-TO_COME = {"metric_logs", "review"}
+TO_COME = {"review"}
 """Stages with a place in the design that need not be there yet."""
 
 MODULE_LINES = 400
@@ -181,5 +181,6 @@ def test_no_star_imports() -> None:
 
 @pytest.mark.parametrize("name", ["LOGS", "FALLBACK_LOGS", "COMPANIONS", "METRIC_LOGS"])
 def test_registries_name_modules_that_exist(name: str) -> None:
-    for module in getattr(importlib.import_module("trajlab.formats"), name):
-        assert f"formats/{module}.py" in modules()
+    stage = "metric_logs" if name == "METRIC_LOGS" else "formats"
+    for module in getattr(importlib.import_module(f"trajlab.{stage}"), name):
+        assert f"{stage}/{module}.py" in modules()

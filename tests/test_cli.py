@@ -19,7 +19,8 @@ from corpora_in_tests import SAMPLES, command, contents, environment, run_comman
 import trajlab
 from trajlab import cli
 from trajlab.errors import ExitCode
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
+from trajlab.metric_logs import METRIC_LOGS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "benches"))
 

@@ -20,7 +20,8 @@ from corpora_in_tests import SAMPLES, contents, sample_files
 import trajlab
 from trajlab import Corpus
 from trajlab.corpus.plan import Claim, claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.schema import TABLES, TRAJECTORIES
 from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile

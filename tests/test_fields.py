@@ -13,7 +13,8 @@ from corpora_in_tests import SAMPLES
 from trajlab.corpus.fields import _leaves, fields_of
 from trajlab.corpus.plan import claim
 from trajlab.corpus.why import why
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
+from trajlab.metric_logs import METRIC_LOGS
 from trajlab.sources.discover import discover
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import SourceFile

@@ -14,7 +14,6 @@ import pytest
 import trajlab
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import InfrastructureError
-from trajlab.formats.verl_metrics import common_name
 from trajlab.measures.applied import Applied, applied, as_applied
 from trajlab.measures.budgets import budget, spent_by_metrics
 from trajlab.measures.compare import compare_sides, side
@@ -23,6 +22,7 @@ from trajlab.measures.frame import Population, logged_series, select
 from trajlab.measures.partitions import configured_epochs, disagreeing, partitions
 from trajlab.measures.score_series import score_series
 from trajlab.measures.validation import Validation, validation_differences
+from trajlab.metric_logs.naming import common_name
 from trajlab.report.compare_runs import RunComparison
 from trajlab.report.written.document import to_markdown
 from trajlab.simulate.verl_dump import write_generations
@@ -88,14 +88,21 @@ def test_what_a_log_holds_is_read_and_what_it_does_not_is_told(tmp_path: Path) -
         ("A", 5, 3, None, "g", None), ("A", 6, 1, "epoch", "training/epoch", 4.0),
     ]  # fmt: skip
     problems = corpus.problems.filter(pl.col("source").str.contains("metrics")).select("line", "code").collect().rows()
-    assert problems == [(2, "unreadable_record"), (3, "unreadable_record")]
+    assert problems == [
+        (2, "unreadable_record"), (3, "unreadable_record"), (4, "not_finite"), (5, "not_finite"), (5, "not_finite"),
+        (6, "metrics_repeated"),
+    ]  # fmt: skip
+    odd = corpus.metrics.filter(pl.col("value").is_null()).select("raw_name", "logged_as", "counts").collect().rows()
+    assert odd == [("c", "null", True), ("e", "inf", True), ("f", "nan", True), ("g", "inf", True)]
     assert logged_series(corpus, "epoch").rows() == [("A", 1, 4.0)]  # what was logged again counts
     assert corpus.sources.filter(pl.col("role") == "metrics").collect().height == 1
 
 
 def test_names_are_common_or_none() -> None:
-    assert common_name("val-core/swe/acc/mean@1") == common_name("val/swe/acc/mean@1") == "val.swe/acc/mean@1"
-    assert (common_name("critic/score/mean"), common_name("critic/score/max")) == ("score.mean", None)
+    both = [common_name(f"{start}/swe/acc/mean@1", "verl") for start in ("val-core", "val")]
+    assert both == ["val.swe/acc/mean@1"] * 2
+    names = [common_name(name, "verl") for name in ("critic/score/mean", "critic/score/p95", "critic/score/")]
+    assert names == ["score.mean", None, None]
 
 
 def test_a_log_belongs_to_the_nearest_run_and_else_to_the_one_it_is_named_for(tmp_path: Path) -> None:

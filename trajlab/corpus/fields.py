@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trajlab.corpus.plan import Claim, claim, gathered
-from trajlab.formats import companion_format, log_format, metric_format
+from trajlab.formats import companion_format, log_format
 from trajlab.formats.ignored import IGNORED
+from trajlab.metric_logs import metric_format
 from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import FieldMapping

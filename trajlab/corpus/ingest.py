@@ -140,7 +140,7 @@ def _ingest(
     before = load_manifest(folder)
     claims = _claims(files, before, options)
     logs = [item for item in claims if item.role == "log"]
-    if not logs:
+    if not any(item.role in ("log", "metrics") for item in claims):
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
     manifest = Manifest(

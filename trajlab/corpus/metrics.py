@@ -1,23 +1,33 @@
-"""Metric logs of trainers, each with the run whose trajectories lie nearest to it."""
+"""Metric logs of trainers: read, named, and of what is given several times the row that counts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
 
 import polars as pl
 
+from trajlab.corpus.metric_repeats import mark_counting
+from trajlab.corpus.metric_runs import runs_of
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.rows import failed
-from trajlab.formats import Metric, metric_format
+from trajlab.metric_logs import METRIC_LOGS, Metric, metric_format
+from trajlab.metric_logs.naming import named
 from trajlab.records import Problem
 from trajlab.schema import METRICS
 from trajlab.sources.files import Bundle
 
-_Row = tuple[object, ...]
+ProblemRow = tuple[object, ...]
+_DIGITS = re.compile(r"(\d+)")
+_READ = {
+    "run": pl.String, "source": pl.String, "line": pl.Int64, "step": pl.Int64, "raw_name": pl.String,
+    "value": pl.Float64, "logged_as": pl.String,
+}  # fmt: skip
+NOT_FINITE = 10
+"""Metrics of one log that are named for values that are no numbers; the others are counted."""
 
 
-def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, list[_Row]]:
+def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, list[ProblemRow]]:
     """The table ``metrics``, and rows of ``problems``.
 
     Args:
@@ -25,23 +35,87 @@ def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tup
         trajectories: ``run``, ``root`` and ``source`` of all trajectories.
     """
     logs = [item for item in claims if item.role == "metrics" and item.format is not None]
-    columns: dict[str, list[object]] = {name: [] for name in METRICS.names}
-    problems: list[_Row] = []
-    below = _runs_below(trajectories) if logs else {}
+    runs = runs_of(logs, trajectories)
+    logs.sort(key=lambda item: (_natural(item.file.relpath), item.file.root))
+    frames: list[pl.DataFrame] = []
+    problems: list[ProblemRow] = []
     for item in logs:
-        source = item.file.relpath
-        run = _run(item, below)
+        run, source = runs[item.file.root, item.file.relpath], item.file.relpath
         if run is None:
             message = "a metric log beside several runs; name its file or its folder like the run it belongs to"
-            problems.append((None, source, None, None, None, "metrics_without_run", message))
-        for found in _read(item):
-            if isinstance(found, Problem):
-                problems.append((run, source, found.line, found.offset, None, found.code, found.message))
-                continue
-            row = (run, source, found.line, found.step, found.name, found.raw_name, found.value)
-            for values, value in zip(columns.values(), row, strict=True):
-                values.append(value)
-    return pl.DataFrame(columns, schema=METRICS.polars()), problems
+            problems.append(problem_row(None, source, Problem("metrics_without_run", message)))
+        frame, told = _table(item, run)
+        problems += [problem_row(run, source, problem) for problem in told]
+        frames.append(frame)
+    if not frames:
+        return pl.DataFrame(schema=METRICS.polars()), problems
+    marked, repeated = mark_counting(pl.concat(_in_order(logs, frames)))
+    problems += [problem_row(run, source, problem) for run, source, problem in repeated]
+    return marked.select(METRICS.names), problems
+
+
+def problem_row(run: str | None, source: str, problem: Problem) -> ProblemRow:
+    """A row of ``problems`` about a whole log."""
+    return (run, source, problem.line, problem.offset, None, problem.code, problem.message)
+
+
+def _in_order(logs: list[Claim], frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Logs of one kind after each other, the most exact kind first; of several states of one trainer the furthest last."""
+    ranks = [list(METRIC_LOGS).index(item.format or "") for item in logs]
+    reach = [
+        frame["step"].max() or 0 if item.format == "trainer_state" else 0
+        for item, frame in zip(logs, frames, strict=True)
+    ]
+    order = sorted(range(len(logs)), key=lambda number: (ranks[number], reach[number], number))
+    return [
+        frames[number].with_columns(format=pl.lit(ranks[number]), place=pl.lit(place)) for place, number in enumerate(order)
+    ]
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """Numbers in a path by their value: ``checkpoint-9`` before ``checkpoint-10``."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(path)]
+
+
+def _table(item: Claim, run: str | None) -> tuple[pl.DataFrame, list[Problem]]:
+    columns: dict[str, list[object]] = {name: [] for name in _READ}
+    problems: list[Problem] = []
+    for found in _read(item):
+        if isinstance(found, Problem):
+            problems.append(found)
+            continue
+        own = run if found.run is None else found.run
+        row = (own, item.file.relpath, found.line, found.step, found.raw_name, found.value, found.logged_as)
+        for values, value in zip(columns.values(), row, strict=True):
+            values.append(value)
+    frame = pl.DataFrame(columns, schema=_READ)
+    raw_names = frame["raw_name"].unique(maintain_order=True).to_list()
+    said = named(raw_names)
+    names = pl.DataFrame(
+        {"raw_name": raw_names, "name": [said.names[raw] for raw in raw_names]},
+        schema={"raw_name": pl.String, "name": pl.String},
+    )
+    problems += _not_finite(frame)
+    if not frame.height and not any(problem.code in ("unreadable", "unreadable_record") for problem in problems):
+        problems.append(Problem("no_metrics", "the log holds no metric yet"))
+    return frame.join(names, on="raw_name", how="left", maintain_order="left"), problems
+
+
+def _not_finite(frame: pl.DataFrame) -> Iterator[Problem]:
+    """What is no number stays visible: NaN in a gradient's norm is often the first sign of a broken run."""
+    odd = frame.filter(pl.col("logged_as").is_in(["nan", "inf", "-inf"]))
+    if odd.is_empty():
+        return
+    counts = odd.group_by("raw_name", "logged_as", maintain_order=True).agg(
+        pl.len().alias("times"), pl.col("step").min(), pl.col("line").first()
+    )
+    totals = frame.group_by("raw_name").len("of")
+    told = counts.join(totals, on="raw_name", how="left", maintain_order="left")
+    for row in told.head(NOT_FINITE).iter_rows(named=True):
+        message = f"{row['raw_name']} is {row['logged_as']} at {row['times']:,} of {row['of']:,} (first: step {row['step']})"
+        yield Problem("not_finite", message, row["line"])
+    if told.height > NOT_FINITE:
+        yield Problem("not_finite", f"and {told.height - NOT_FINITE:,} further metrics that are no finite number")
 
 
 def _read(item: Claim) -> Iterator[Metric | Problem]:
@@ -55,26 +129,3 @@ def _read(item: Claim) -> Iterator[Metric | Problem]:
         raise
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
         yield failed(error, "the rest of the file is not read")
-
-
-def _runs_below(trajectories: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
-    """Runs of the trajectories in each folder and below it."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for root, source, run in trajectories.select("root", "source", "run").unique().iter_rows():
-        for folder in PurePosixPath(source).parents:
-            found.setdefault((root, str(folder)), set()).add(run)
-    return found
-
-
-def _run(item: Claim, below: dict[tuple[str, str], set[str]]) -> str | None:
-    """The only run of the nearest folder that has any; of several the one that the log is named for."""
-    path = PurePosixPath(item.file.relpath)
-    for folder in path.parents:
-        runs = below.get((item.file.root, str(folder)))
-        if not runs:
-            continue
-        if len(runs) == 1:
-            return next(iter(runs))
-        names = (item.run, path.name.partition(".")[0], *(part for part in reversed(path.parts[:-1])))
-        return next((name for name in names if name in runs), None)
-    return None

@@ -94,6 +94,7 @@ def file_sizes(folder: Path) -> dict[str, int]:
 
 def sweep(folder: Path, keep: set[str]) -> None:
     """Remove parts that no unit needs any more and leftovers of killed runs, and nothing that is not ours."""
+    (folder / PARTS).mkdir(exist_ok=True)  # metric logs alone make no parts
     for entry in (folder / PARTS).iterdir():
         if entry.name not in keep and _OURS.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

@@ -17,13 +17,12 @@ from trajlab.formats import (
     COMPANIONS,
     FALLBACK_LOGS,
     LOGS,
-    METRIC_LOGS,
     LogFormat,
     companion_format,
     log_format,
     mapped,
-    metric_format,
 )
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.records import Problem
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile

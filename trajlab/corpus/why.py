@@ -9,8 +9,9 @@ import msgspec
 
 from trajlab.corpus.fields import Fields, fields_of
 from trajlab.corpus.plan import claim
-from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, METRIC_LOGS, companion_format, log_format, metric_format
+from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.formats.expected import EXPECTED
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.sources.field_mapping import FieldMapping, is_there
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe

@@ -11,8 +11,8 @@ Where several files are one conversation, the module has ``group(relpath, varian
 first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
 is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other formats: what it claims is its own.
 
-A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``, a trainer's metric log
-``read_metrics(bundle)``.
+A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``. Metric logs of trainers are read
+by :mod:`trajlab.metric_logs`.
 """
 
 from __future__ import annotations
@@ -50,18 +50,6 @@ class Outcome(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
-class Metric(msgspec.Struct, frozen=True):
-    """One metric at one training step."""
-
-    step: int
-    name: str | None
-    """Name shared by all trainers; ``None``: there is none for it."""
-    raw_name: str
-    value: float | None
-    """``None``: logged as null, NaN or infinite."""
-    line: int
-
-
 class LogFormat(Protocol):
     """A module that reads trajectories."""
 
@@ -83,18 +71,6 @@ class CompanionFormat(Protocol):
         """Name of the variant, or ``None``."""
 
     def read_outcomes(self, bundle: Bundle) -> Iterator[Outcome | Problem]:
-        """Yield what the bundle holds."""
-
-
-class MetricFormat(Protocol):
-    """A module that reads metrics of a trainer."""
-
-    VARIANTS: dict[str, Variant]
-
-    def recognise(self, probe: Probe) -> str | None:
-        """Name of the variant, or ``None``."""
-
-    def read_metrics(self, bundle: Bundle) -> Iterator[Metric | Problem]:
         """Yield what the bundle holds."""
 
 
@@ -150,12 +126,6 @@ COMPANIONS: dict[str, str] = {
 }
 """Files that speak about trajectories of other files."""
 
-METRIC_LOGS: dict[str, str] = {
-    "verl_metrics": "metric logs of verl's file logger",
-}
-"""Files that speak about the training steps of a run."""
-
-
 @cache
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
@@ -166,8 +136,3 @@ def log_format(name: str) -> LogFormat:
 def companion_format(name: str) -> CompanionFormat:
     """The module that reads companions of the format ``name``."""
     return cast("CompanionFormat", importlib.import_module(f"trajlab.formats.{name}"))
-
-
-def metric_format(name: str) -> MetricFormat:
-    """The module that reads metric logs of the format ``name``."""
-    return cast("MetricFormat", importlib.import_module(f"trajlab.formats.{name}"))

@@ -1,8 +1,8 @@
 """Files that trainers write beside their rollouts. Known for what they are; none holds a verdict to join.
 
-What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), rLLM's
-summaries of a step and TRL's state (metrics by step) are facts for the tables to come; until then they are named,
-so that nobody takes them for logs that could not be read.
+What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step) and rLLM's
+summaries of a step are facts for the tables to come; until then they are named, so that nobody takes them for logs that
+could not be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ VARIANTS = {
     "tinker_summaries": Variant(
         "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
     ),
-    "trl_state": Variant("`trainer_state.json` of transformers and TRL: metrics by step", frozenset()),
 }
 
 
@@ -44,8 +43,6 @@ def recognise(probe: Probe) -> str | None:
     keys = probe.keys
     if keys >= _AGGREGATES:
         return "nemo_gym_aggregates"
-    if keys >= {"log_history", "global_step", "max_steps"}:
-        return "trl_state"
     return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None
 
 

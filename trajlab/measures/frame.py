@@ -132,10 +132,9 @@ def trainer_epochs(corpus: Corpus) -> pl.DataFrame:
 
 
 def logged_series(corpus: Corpus, name: str) -> pl.DataFrame:
-    """A metric by its common name, a row for each run and step; what a resumed run logged again replaces the rest."""
-    rows = corpus.metrics.filter((pl.col("name") == name) & pl.col("value").is_not_null() & pl.col("run").is_not_null())
-    ordered = rows.sort("run", "step", "source", "line").unique(["run", "step"], keep="last", maintain_order=True)
-    return ordered.select("run", "step", "value").collect()
+    """A metric by its common name, a row for each run and step that has a number; of repeated ones what counts."""
+    rows = corpus.metrics.filter((pl.col("name") == name) & pl.col("counts") & pl.col("run").is_not_null())
+    return rows.filter(pl.col("value").is_not_null()).select("run", "step", "value").sort("run", "step").collect()
 
 
 def _with_threshold(frame: pl.DataFrame, threshold: float | None) -> tuple[pl.DataFrame, bool]:

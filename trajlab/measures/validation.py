@@ -51,7 +51,10 @@ def validation(corpus: Corpus, run: str, frame: pl.DataFrame) -> Validation:
         frame: Its trajectories.
     """
     rows = corpus.metrics.filter(
-        (pl.col("run") == run) & pl.col("name").str.starts_with(START) & pl.col("value").is_not_null()
+        (pl.col("run") == run)
+        & pl.col("name").str.starts_with(START)
+        & pl.col("counts")
+        & pl.col("value").is_not_null()
     )
     scores: dict[str, dict[int, float]] = {}
     for name, step, value in rows.sort("source", "line").select("name", "step", "value").collect().iter_rows():

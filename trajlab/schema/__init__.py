@@ -230,11 +230,14 @@ METRICS = Table(
     (
         _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
         _c("source", "str", "path below the ingested root", ""),
-        _c("line", "int", "line number; of two lines for a step, the later one counts", ""),
+        _c("line", "int", "line number; of a binary log or a list, number of the record", ""),
         _c("step", "int", "training step", ""),
         _c("name", "str", "common name", "there is no common name for it"),
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
+        _c("logged_as", "str", "what was logged where there is no value: nan, inf, -inf, null", "there is a value"),
+        _c("counts", "bool", "whether it is the value for its run, step and name: of an attempt that was resumed or begun "
+           "anew the last, of several logs the most exact", ""),
     ),
 )
 

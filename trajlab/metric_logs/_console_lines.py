@@ -1,0 +1,201 @@
+"""Lines of metrics in console logs, layout by layout. Every pattern is linear in the length of its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from trajlab.records import Problem
+from trajlab.sources.safe_json import loads
+from trajlab.sources.streams import Line
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line that may hold metrics; a longer one is text of a rollout."""
+_ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_RAY = re.compile(r"^\s{0,8}\((?:[\w.:-]{1,80} )?pid=\d{1,10}(?:, ip=[\w.:]{1,60})?\)\s?")
+_REPEATED = re.compile(r" ?\[repeated \d{1,9}x across cluster\].*$")
+_VALUE = r"[-+]?(?:\d[\d.]{0,40}(?:[eE][-+]?\d{1,4})?|nan|inf|np\.\w{1,12}\([^()]{1,60}\))"
+_VERL = re.compile(rf"(?:^|[\s)])step:(-?\d{{1,15}}) - (?=[^\s:]{{1,200}}:{_VALUE})")
+_VERL_PAIR = re.compile(rf"([^\s:][^\n]{{0,300}}?):({_VALUE})(?:\s|$)")
+_DICT_PAIR = re.compile(r"'([^'\n]{1,300})': (?:'([^'\n]{0,80})'|([^,'{}\[\]\n]{1,80}))")
+_TRL = re.compile(r"\{'(?:loss|eval_[\w/.-]{1,200}|train_runtime|reward|kl)': [^{}\n]*'epoch': [^{}\n]*\}")
+_BAR = re.compile(r"(\d{1,9})/(\d{1,9}) \[")
+_SLIME = re.compile(r"(?:^|[\s-])(step|rollout|perf|eval) (\d{1,12}): (\{'[^\n]*\})")
+_SKYRL = re.compile(r"(?:^|\s)Step (\d{1,12}): ?$")
+_SKYRL_IN = re.compile(rb"Step \d{1,12}: ?\r?\n[^\n{]{0,200}\{'")
+_ROLL = re.compile(r'\{"step": ?\d{1,15}, ?"metrics": ?\{')
+_PAIR = re.compile(rf"([A-Za-z][\w./-]{{0,100}}) ?[=:] ?({_VALUE})(?![\w.])")
+_PAIRS = re.compile(
+    r"(?:(?:^|[\s\]])(\d{1,9})/\d{1,9} \||(?:^|[\s\[|])(?:step|iter|iteration)[ =:#]{1,3}(\d{1,12})\b[\]:,| /])"
+)
+_PAIRS_NEED = re.compile(rf"(?:^|[\s|,])(?:loss|reward)[\w/]{{0,40}} ?[=:] ?{_VALUE}")
+_SKYRL_LINES = 5_000
+
+
+class Row(msgspec.Struct):
+    """The metrics of one line."""
+
+    step: int | None
+    line: int
+    pairs: list[tuple[str, Any]]
+    kind: str = ""
+    """What the step counts, where a log counts several things."""
+    bar: tuple[int, int] | None = None
+    """Where the last progress bar stood: done, of all."""
+
+
+class Parser(msgspec.Struct, frozen=True):
+    """One layout."""
+
+    is_in: Callable[[bytes], bool]
+    """Whether a text holds a line of it."""
+    rows: Callable[[Iterable[tuple[int, str, bool]]], Iterator[Row | Problem]]
+    """Rows of (line number, text, whether the line is whole)."""
+
+
+def rows_of(layout: str, found: Iterable[Line]) -> Iterator[Row | Problem]:
+    """Rows of a console log."""
+    return PARSERS[layout].rows(_texts(found))
+
+
+def _texts(found: Iterable[Line]) -> Iterator[tuple[int, str, bool]]:
+    """Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
+    for line in found:
+        if len(line.data) > LONGEST_LINE:
+            continue
+        text = bytes(line.data).decode("utf-8", "replace").rstrip("\n")
+        if "\x1b" in text:
+            text = _ANSI.sub("", text)
+        for piece in text.split("\r"):
+            if piece:
+                yield line.number, _REPEATED.sub("", _RAY.sub("", piece, count=1)), line.finished
+
+
+def _contains(pattern: re.Pattern[str], marker: bytes) -> Callable[[bytes], bool]:
+    """Whether a line matches; only lines with the marker are looked at."""
+
+    def is_in(text: bytes) -> bool:
+        at = text.find(marker)
+        while at >= 0:
+            start, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
+            line = text[start : end if end >= 0 else len(text)][:LONGEST_LINE]
+            cleaned = _ANSI.sub("", line.decode("utf-8", "replace"))
+            if any(pattern.search(piece) for piece in cleaned.split("\r")):
+                return True
+            at = text.find(marker, end) if end >= 0 else -1
+        return False
+
+    return is_in
+
+
+def _cut(line: int) -> Problem:
+    return Problem("truncated", "the last line is not whole; it is read once it is", line)
+
+
+def _verl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    for number, text, finished in texts:
+        found = _VERL.search(text) if "step:" in text else None
+        if found is None:
+            continue
+        parts = text[found.end() :].split(" - ")
+        if not finished:
+            yield _cut(number)
+            parts.pop()  # its number may be cut
+        pairs = [(match[1], match[2]) for part in parts if (match := _VERL_PAIR.match(part.strip())) is not None]
+        yield Row(int(found[1]), number, pairs)
+
+
+def _dict_pairs(text: str) -> list[tuple[str, Any]]:
+    return [(name, quoted or bare.strip()) for name, quoted, bare in _DICT_PAIR.findall(text)]
+
+
+def _trl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    bar: tuple[int, int] | None = None
+    for number, text, _ in texts:
+        bars = _BAR.findall(text) if "/" in text else []
+        # A bar that is drawn after the row, on its line, is another one.
+        start = text.find("{'")
+        if bars and (start < 0 or text.find(f"{bars[0][0]}/{bars[0][1]} [") < start):
+            bar = (int(bars[0][0]), int(bars[0][1]))
+        if start < 0 or (found := _TRL.search(text)) is None:
+            continue
+        yield Row(None, number, _dict_pairs(found[0]), bar=bar)
+
+
+def _slime(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    for number, text, _ in texts:
+        found = _SLIME.search(text) if ": {'" in text else None
+        if found is not None:
+            yield Row(int(found[2]), number, _dict_pairs(found[3]), kind=found[1])
+
+
+def _roll(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    for number, text, finished in texts:
+        found = _ROLL.search(text) if '"metrics"' in text else None
+        if found is None:
+            continue
+        try:
+            said = loads(text[found.start() : text.rfind("}") + 1].encode()).value
+        except ValueError as error:
+            yield Problem("unreadable_record", f"no metrics: {error}", number) if finished else _cut(number)
+            continue
+        if isinstance(said, dict) and isinstance(said.get("metrics"), dict):
+            yield Row(said["step"], number, list(said["metrics"].items()))
+
+
+def _skyrl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    row: Row | None = None
+    left = 0
+    for number, text, _ in texts:
+        begins = _SKYRL.search(text)
+        if begins is not None:
+            row, left = Row(int(begins[1]), number, []), _SKYRL_LINES
+            continue
+        if row is None:
+            continue
+        row.pairs += _dict_pairs(text)
+        left -= 1
+        if "}" in text or not left:
+            yield row
+            row = None
+    if row is not None:
+        yield _cut(row.line)
+        yield row
+
+
+def _pairs(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    for number, text, finished in texts:
+        if not ("=" in text or ":" in text) or (found := _PAIRS.search(text)) is None:
+            continue
+        pairs = _PAIR.findall(text, found.end())
+        if not pairs or _PAIRS_NEED.search(text) is None:
+            continue
+        if not finished:
+            yield _cut(number)
+            pairs.pop()
+        yield Row(int(found[1] or found[2]), number, pairs)
+
+
+def _has_pairs(text: bytes) -> bool:
+    if b"loss" not in text and b"reward" not in text:
+        return False
+    for line in text.split(b"\n"):
+        if len(line) < 4096 and (b"loss" in line or b"reward" in line):
+            said = _ANSI.sub("", line.decode("utf-8", "replace"))
+            if _PAIRS.search(said) and _PAIRS_NEED.search(said):
+                return True
+    return False
+
+
+PARSERS: dict[str, Parser] = {
+    "verl": Parser(_contains(_VERL, b"step:"), _verl),
+    "roll": Parser(_contains(_ROLL, b'"metrics"'), _roll),
+    "slime": Parser(_contains(_SLIME, b": {'"), _slime),
+    "skyrl": Parser(lambda text: _SKYRL_IN.search(text) is not None, _skyrl),
+    "trl": Parser(_contains(_TRL, b"'epoch'"), _trl),
+    "pairs": Parser(_has_pairs, _pairs),
+}
+"""By the surest first."""
