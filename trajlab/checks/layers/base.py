@@ -1,0 +1,183 @@
+"""What a layer of the run diagnosis is, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from trajlab.checks.facts import Facts, Reading
+from trajlab.checks.finding import Evidence, Finding, Status
+from trajlab.measures.applied import Applied
+from trajlab.measures.configuration import Configuration
+from trajlab.measures.course import Course
+from trajlab.measures.group_signal import GroupSignal
+from trajlab.measures.score_series import ScoreSeries
+from trajlab.measures.signals import Signal, first_of
+
+SEVERITY = {"alarm": 0, "warn": 1, "ok": 2, "unobserved": 3, "not_applicable": 4}
+"""A layer has the first of these that any of its findings has."""
+
+
+class Peer(msgspec.Struct):
+    """Another run of the same arm: the same configuration, another seed."""
+
+    name: str
+    score: ScoreSeries | None
+
+
+class RunFacts(msgspec.Struct):
+    """All that the layers of one run may look at."""
+
+    run: str
+    signals: dict[str, Signal]
+    """By common name of the metric or name of the measure."""
+    thresholds: dict[str, dict[str, Any]]
+    settings: Configuration
+    applied: list[Applied]
+    reading: Reading
+    score: ScoreSeries | None = None
+    audit: Facts | None = None
+    """Of the rollouts; ``None``: there is only a metric log."""
+    course: Course | None = None
+    groups: GroupSignal | None = None
+    rewards: pl.DataFrame | None = None
+    """Reward, components, end and verdict of each trajectory; ``None`` without rollouts."""
+    epoch_cuts: dict[str, list[int]] = {}
+    """First step of each epoch, by what tells it."""
+    peers: list[Peer] = []
+
+    def line(self, name: str, kind: str = "warn") -> float:
+        """A threshold."""
+        return float(self.thresholds[name][kind])
+
+    def signal(self, *names: str) -> Signal | None:
+        """The first of these signals that has a number."""
+        return first_of(self.signals, *names)
+
+    @property
+    def hollow(self) -> Signal | None:
+        """Share of hollow or aborted trajectories by step."""
+        return self.signal("hollow_rate", "aborted.ratio")
+
+
+Check = Callable[[RunFacts], Finding]
+
+
+class Panel(msgspec.Struct, frozen=True):
+    """A small picture as data: curves over the training steps, lines, and marked steps."""
+
+    title: str
+    curves: dict[str, Signal]
+    share: bool = False
+    lines: dict[str, float] = {}
+    """Thresholds to be drawn, by their word."""
+    log: bool = False
+    """On a logarithmic axis."""
+    points: frozenset[str] = frozenset()
+    """Curves that are drawn as points joined by lines, for they are logged now and then."""
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """One of the fifteen layers, as data: its question, its checks, its pictures."""
+
+    code: str
+    title: str
+    question: str
+    checks: Sequence[Check]
+    panels: Callable[[RunFacts], list[Panel]] = lambda _: []
+
+
+class LayerReport(msgspec.Struct, kw_only=True):
+    """What one layer says of a run."""
+
+    code: str
+    title: str
+    question: str
+    status: Status
+    message: str
+    """The finding that decides, in its own words."""
+    step: int | None = None
+    """First training step of what decides."""
+    advice: str = ""
+    findings: list[Finding] = []
+    panels: list[Panel] = []
+
+
+def examine(layer: Layer, facts: RunFacts, more: Iterable[Finding] = ()) -> LayerReport:
+    """Run the checks of a layer; the worst finding decides, and of several the earliest step."""
+    findings = [check(facts) for check in layer.checks] + list(more)
+    findings.sort(key=lambda item: (SEVERITY[item.status], item.step is None, item.step or 0, item.code))
+    if not findings:
+        return LayerReport(
+            code=layer.code, title=layer.title, question=layer.question, status="unobserved", message="nothing to look at"
+        )
+    first = findings[0]
+    return LayerReport(
+        code=layer.code,
+        title=layer.title,
+        question=layer.question,
+        status=first.status,
+        message=first.message,
+        step=first.step,
+        advice=first.advice,
+        findings=findings,
+        panels=[panel for panel in layer.panels(facts) if panel.curves],
+    )
+
+
+class Says:
+    """Findings of one check, with its code, layer and title filled in."""
+
+    def __init__(self, code: str, layer: str, title: str) -> None:
+        self.code, self.layer, self.title = code, layer, title
+
+    def __call__(
+        self,
+        status: Status,
+        message: str,
+        *,
+        step: int | None = None,
+        advice: str = "",
+        evidence: Iterable[tuple[str, int | None]] = (),
+    ) -> Finding:
+        """A finding; evidence is text and step."""
+        shown = [Evidence(text=text, step=at) for text, at in evidence]
+        said = f"{self.title}: {message}"
+        told = advice if status in ("warn", "alarm") else ""
+        return Finding(code=self.code, layer=self.layer, status=status, step=step, message=said, evidence=shown, advice=told)
+
+    def unobserved(self, to_log: str, why: str = "not observed") -> Finding:
+        """Nothing is known: with what to log."""
+        finding = self("unobserved", why)
+        finding.advice = f"Log {to_log}."
+        return finding
+
+    def not_applicable(self, why: str) -> Finding:
+        """There is nothing to look at, and that is right."""
+        return self("not_applicable", why)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share in percent."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def listed(steps: Sequence[int], most: int = 8) -> str:
+    """Steps in words: ``25``, ``25 and 31``, ``25, 31, 40 …``."""
+    shown = [f"{step:,}" for step in steps[:most]]
+    if len(steps) > most:
+        return f"{', '.join(shown)} … ({len(steps)} steps)"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "none"
+
+
+def plural(count: int, one: str, several: str = "") -> str:
+    """``1 step``, ``3 steps``."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
