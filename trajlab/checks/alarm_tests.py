@@ -1,0 +1,195 @@
+"""The alarms on arrays: one or many runs at once, shape (runs, steps). What is told at a step uses no later one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from trajlab.checks.alarm_rules import GATES, GateName, Rule
+from trajlab.stats.betting import capital
+from trajlab.stats.sequential import WINDOW, baseline, best_so_far, long_run_noise, recent, watch
+from trajlab.stats.step_rules import crossings
+
+FloatArray = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Lines = Mapping[str, Any]
+
+LATELY = 5
+"""Steps that "now" speaks of where a gate compares now with then."""
+BETTING_LEVEL = 0.01
+"""Of the betting test: the probability of ever speaking although the share is at the line."""
+_RISEN = 1.2
+"""A median of five is risen where it is so many long-run deviations over the baseline: about two standard errors."""
+_SATURATED = 0.05
+_FALLS = 0.85
+_OUTCOME_SHARE = 0.25
+_ONE_SIDED = 1.645
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a test says of each run."""
+
+    first: npt.NDArray[np.int64]
+    """Shape (runs,): place of the first alarm, -1 for none."""
+    statistic: FloatArray
+    """Shape (runs, steps)."""
+    line: FloatArray
+    """Shape (runs, steps); NaN where a step is not judged."""
+    judged: bool
+    """``False``: too few steps for this test to say anything."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """An outcome at some of the steps only: places among the steps, and values of shape (runs, places)."""
+
+    places: npt.NDArray[np.int64]
+    values: FloatArray
+
+
+def told(
+    rule: Rule,
+    lines: Lines,
+    values: FloatArray,
+    others: Mapping[str, FloatArray | Outcome],
+    *,
+    floor: FloatArray | float = 0.0,
+    warn: bool = False,
+) -> Told | None:
+    """What a rule says of its signal; ``None`` where the rule has no line of this kind.
+
+    Args:
+        rule: Which alarm.
+        lines: Its lines, by kind.
+        values: The signal, shape (runs, steps), finite.
+        others: Signals that gates look at, on the same steps: by name; NaN before they are first observed.
+        floor: The least the noise may be, from the size of the batches.
+        warn: The lines of a warning; gates do not count for it.
+    """
+    kind = "warn_" if warn else ""
+    if warn and not any(name.startswith("warn_") for name in lines):
+        return None
+    if rule.test == "runs":
+        return _runs(values, float(lines[f"{kind}level"]), int(lines["count"]))
+    if rule.test == "betting":
+        return _betting(values, float(lines[f"{kind}level"]))
+    within = None if warn or rule.gate is None else gate(rule.gate, values, others)
+    if rule.test == "runaway":
+        return _runaway(values, float(lines["level"]), float(lines["share"]), within)
+    noise = long_run_noise(values, floor=floor)
+    reference = _reference(rule, values)
+    found = watch(values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, within=within)
+    return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
+
+
+def _reference(rule: Rule, values: FloatArray) -> FloatArray:
+    if rule.reference == "start":
+        return baseline(values)
+    if rule.reference == "none":
+        level = np.full(values.shape, -np.inf if rule.high else np.inf)
+        level[:, :WINDOW] = np.nan
+        return level
+    return best_so_far(values, high=rule.reference == "best")
+
+
+def _material(rule: Rule, lines: Lines, kind: str, reference: FloatArray) -> FloatArray:
+    """The furthest of the lines that the rule has."""
+    sign = 1.0 if rule.high else -1.0
+    found = [np.full(reference.shape, -np.inf)]
+    if f"{kind}level" in lines:
+        found.append(np.full(reference.shape, sign * float(lines[f"{kind}level"])))
+    if f"{kind}share" in lines:
+        moved = (float(lines[f"{kind}share"]) - 1.0) * np.abs(reference)
+        found.append(sign * (reference + moved))
+    if f"{kind}rise" in lines:
+        found.append(sign * reference + float(lines[f"{kind}rise"]))
+    return np.asarray(sign * np.max(found, axis=0))
+
+
+def _runs(values: FloatArray, level: float, count: int) -> Told:
+    length = np.zeros(values.shape)
+    for place in range(values.shape[1]):
+        before = length[:, place - 1] if place else 0.0
+        length[:, place] = np.where(values[:, place] > level, before + 1.0, 0.0)
+    return Told(_first(length >= count), length, np.full(values.shape, level), values.shape[1] >= count)
+
+
+def _betting(values: FloatArray, level: float) -> Told:
+    wealth = capital(np.clip(values, 0.0, 1.0), level)
+    return Told(_first(wealth >= 1 / BETTING_LEVEL), wealth, np.full(values.shape, level), values.shape[1] >= WINDOW)
+
+
+def _runaway(values: FloatArray, level: float, grown: float, within: Flags | None) -> Told:
+    """First step at which some crossing has risen on, while the gate holds; the statistic is value over line."""
+    first = np.full(len(values), -1, dtype=np.int64)
+    for row, series in enumerate(values):
+        for crossing in crossings(series, level, grown=grown):
+            if crossing.kind != "runaway":
+                continue
+            held = np.arange(crossing.told_at, crossing.last + 1)
+            held = held if within is None else held[within[row, held]]
+            if len(held):
+                first[row] = int(held[0])
+                break
+    return Told(first, values / level, np.full(values.shape, level), True)
+
+
+def _first(over: Flags) -> npt.NDArray[np.int64]:
+    return np.where(over.any(axis=1), over.argmax(axis=1), -1).astype(np.int64)
+
+
+def gate(name: GateName, values: FloatArray, others: Mapping[str, FloatArray | Outcome]) -> Flags:
+    """Steps at which a gate holds, shape (runs, steps). A gate whose signal is missing holds, unless it is needed."""
+    signal, _, needed = GATES[name]
+    seen = others.get(signal)
+    if seen is None:
+        return np.full(values.shape, not needed)
+    if isinstance(seen, Outcome):
+        return _outcome_flat(values, seen)
+    known = np.isfinite(seen).all(axis=0)
+    start = int(known.argmax()) if known.any() else values.shape[1]
+    holds = np.full(values.shape, not needed)
+    if start < values.shape[1]:
+        part = seen[:, start:]
+        holds[:, start:] = {
+            "score_not_risen": lambda: ~(_risen(part) | _saturated(part)),
+            "not_saturated": lambda: ~_saturated(part),
+            "tool_use_falls": lambda: recent(part, 3) < _FALLS * best_so_far(part),
+        }[name]()
+    return holds
+
+
+def _risen(score: FloatArray) -> Flags:
+    """Now over the first steps beyond noise, and not back from its best by half of the gain."""
+    now, then = recent(score, LATELY), baseline(score)
+    best = np.maximum.accumulate(now, axis=1)
+    beyond = now - then > _RISEN * long_run_noise(score)
+    return np.asarray(beyond & (now - then >= 0.5 * (best - then)))
+
+
+def _saturated(score: FloatArray) -> Flags:
+    """Now within 5 % of the range so far from the highest value so far: there is nothing left to gain."""
+    top, bottom = np.maximum.accumulate(score, axis=1), np.minimum.accumulate(score, axis=1)
+    return np.asarray((top > bottom) & (recent(score, LATELY) >= top - _SATURATED * (top - bottom)))
+
+
+def _outcome_flat(proxy: FloatArray, outcome: Outcome) -> Flags:
+    """The upper end of what the outcome can have gained is below a quarter of what the proxy has gained."""
+    flat = np.zeros(proxy.shape, dtype=bool)
+    places, steps = outcome.places, proxy.shape[1]
+    gained = recent(proxy, LATELY) - baseline(proxy)
+    count = len(places)
+    first = max(2, int((places < WINDOW).sum()))
+    for known in range(first + 2, count + 1):
+        seen = outcome.values[:, :known]
+        lately = max(2, int((places[:known] > places[known - 1] - LATELY).sum()))
+        noise = 1.4826 * np.median(np.abs(np.diff(seen, axis=1)), axis=1) / np.sqrt(2)
+        error = noise * np.sqrt(1 / first + 1 / lately)
+        high = seen[:, -lately:].mean(axis=1) - seen[:, :first].mean(axis=1) + _ONE_SIDED * error
+        until = int(places[known]) if known < count else steps
+        here = slice(int(places[known - 1]), until)
+        flat[:, here] = high[:, None] < _OUTCOME_SHARE * gained[:, here]
+    return flat
