@@ -14,12 +14,8 @@ from trajlab.measures.catalogue import BY_NAME
 from trajlab.measures.frame import Trajectories
 from trajlab.measures.onsets import step_series
 
-FROM_ROLLOUTS = (
-    "mean_reward", "reward_zero_rate", "correct_rate", "outcome_rate", "tool_use_rate", "one_step_rate", "mean_steps",
-    "think_fraction", "invalid_rate", "stuck_rate", "text_repetition_rate", "hollow_rate", "termination.truncated_budget",
-    "any_test_rate", "edits_per_step",
-)  # fmt: skip
-"""Measures that are followed from training step to training step."""
+BESIDE = ("one_step_rate", "reward_zero_rate")
+"""Measures that are followed beside those of `trajlab.measures.step_signals`."""
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -78,8 +74,8 @@ class Signal(msgspec.Struct, frozen=True):
         return float(self.values[place]) if place < len(self.steps) and self.steps[place] == step else None
 
 
-def run_signals(corpus: Corpus, run: str, trajectories: Trajectories | None) -> dict[str, Signal]:
-    """All signals of a run by name; those of the metric log by its common names.
+def run_signals(corpus: Corpus, run: str, trajectories: Trajectories | None, told: pl.DataFrame) -> dict[str, Signal]:
+    """All signals of a run by name: metrics by their common names, and what `told` has by its own.
 
     A metric whose every value is no finite number has no steps, only ``broken`` ones.
 
@@ -87,13 +83,17 @@ def run_signals(corpus: Corpus, run: str, trajectories: Trajectories | None) -> 
         corpus: Where the metrics are.
         run: The run.
         trajectories: Its trajectories; ``None``: it has only a metric log.
+        told: The run's frame of `trajlab.measures.step_signals.step_signals`.
     """
     found = logged_signals(corpus, run)
-    if trajectories is not None:
-        for name in FROM_ROLLOUTS:
-            steps, values = step_series(trajectories, BY_NAME[name])
-            if steps:
-                found[name] = Signal(name, np.asarray(steps), np.asarray(values), "rollouts")
+    for (name, source), own in told.partition_by("signal", "source", as_dict=True).items():
+        known = own.filter(pl.col("value").is_finite()).sort("step")
+        if name not in found and known.height:
+            found[str(name)] = Signal(str(name), known["step"].to_numpy(), known["value"].to_numpy(), str(source))
+    for name in BESIDE if trajectories is not None else ():
+        steps, values = step_series(trajectories, BY_NAME[name])
+        if steps:
+            found[name] = Signal(name, np.asarray(steps), np.asarray(values), "rollouts")
     return found
 
 

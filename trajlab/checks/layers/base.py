@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from trajlab.checks.alarms import Alarm
 from trajlab.checks.facts import Facts, Reading
 from trajlab.checks.finding import Evidence, Finding, Status
 from trajlab.measures.applied import Applied
@@ -16,9 +17,12 @@ from trajlab.measures.course import Course
 from trajlab.measures.group_signal import GroupSignal
 from trajlab.measures.score_series import ScoreSeries
 from trajlab.measures.signals import Signal, first_of
+from trajlab.stats import Estimate
+from trajlab.stats.sequential import recent
 
 SEVERITY = {"alarm": 0, "warn": 1, "ok": 2, "unobserved": 3, "not_applicable": 4}
 """A layer has the first of these that any of its findings has."""
+_LOUD = ("alarm", "warn")
 
 
 class Peer(msgspec.Struct):
@@ -47,7 +51,15 @@ class RunFacts(msgspec.Struct):
     """Reward, components, end and verdict of each trajectory; ``None`` without rollouts."""
     epoch_cuts: dict[str, list[int]] = {}
     """First step of each epoch, by what tells it."""
+    periods: dict[str, list[tuple[str, Estimate]]] = {}
+    """By measure, an estimate for each period."""
+    starts: dict[str, int] = {}
+    """First training step of each period."""
     peers: list[Peer] = []
+    alarms: list[Alarm] = []
+    """Every alarm of `trajlab.checks.alarms`, told or not."""
+    components: pl.DataFrame | None = None
+    """Components of the reward: ``trajectory_id``, ``period``, ``name``, ``value``; ``None`` without rollouts."""
 
     def line(self, name: str, kind: str = "warn") -> float:
         """A threshold."""
@@ -88,6 +100,10 @@ class Layer(msgspec.Struct, frozen=True):
     question: str
     checks: Sequence[Check]
     panels: Callable[[RunFacts], list[Panel]] = lambda _: []
+    absent: Callable[[RunFacts], str | None] = lambda _: None
+    """Why the layer does not apply to a run; ``None`` where it does."""
+    lead: str = ""
+    """Code of the finding that speaks for the layer where it is loud, whatever came earlier."""
 
 
 class LayerReport(msgspec.Struct, kw_only=True):
@@ -107,25 +123,47 @@ class LayerReport(msgspec.Struct, kw_only=True):
 
 
 def examine(layer: Layer, facts: RunFacts, more: Iterable[Finding] = ()) -> LayerReport:
-    """Run the checks of a layer; the worst finding decides, and of several the earliest step."""
-    findings = [check(facts) for check in layer.checks] + list(more)
-    findings.sort(key=lambda item: (SEVERITY[item.status], item.step is None, item.step or 0, item.code))
-    if not findings:
-        return LayerReport(
-            code=layer.code, title=layer.title, question=layer.question, status="unobserved", message="nothing to look at"
-        )
+    """Run the checks of a layer; the worst finding decides, and of several the earliest step.
+
+    Args:
+        layer: Which one.
+        facts: The run.
+        more: Findings of others about this layer: alarms, lines over rollouts.
+    """
+    why = layer.absent(facts)
+    if why is not None:
+        loud = [item for item in more if item.status in ("alarm", "warn")]
+        findings = [Says(f"D{layer.code[1:]}00", layer.code, layer.title).not_applicable(why), *loud]
+    else:
+        findings = [*more, *(check(facts) for check in layer.checks)]
+    findings.sort(key=_gravest_first)
     first = findings[0]
+    spoken = next((item for item in findings if item.code == layer.lead and item.status in _LOUD), first)
     return LayerReport(
         code=layer.code,
         title=layer.title,
         question=layer.question,
         status=first.status,
-        message=first.message,
+        message=_message(spoken, findings),
         step=first.step,
-        advice=first.advice,
+        advice=spoken.advice,
         findings=findings,
-        panels=[panel for panel in layer.panels(facts) if panel.curves],
+        panels=[] if why is not None else [panel for panel in layer.panels(facts) if panel.curves],
     )
+
+
+def _gravest_first(finding: Finding) -> tuple[int, bool, bool, int, str]:
+    """By status; of loud ones the earliest, of the others those of the layer itself, in the order of their codes."""
+    loud = finding.status in _LOUD
+    undated = loud and finding.step is None
+    return SEVERITY[finding.status], undated, not loud and finding.code[0] != "D", (finding.step or 0) * loud, finding.code
+
+
+def _message(spoken: Finding, findings: Sequence[Finding]) -> str:
+    """What decides, and how much stands beside it."""
+    others = sum(item.status in _LOUD for item in findings) - 1
+    more = f" (and {plural(others, 'further finding')})" if others > 0 and spoken.status in _LOUD else ""
+    return spoken.message + more
 
 
 class Says:
@@ -181,3 +219,10 @@ def listed(steps: Sequence[int], most: int = 8) -> str:
 def plural(count: int, one: str, several: str = "") -> str:
     """``1 step``, ``3 steps``."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def first_beyond(signal: Signal, line: float, *, high: bool, window: int = 5) -> int | None:
+    """First step at which the median of the last ``window`` values is beyond a line; ``None``: never."""
+    level = recent(signal.values[None, :], window)[0]
+    beyond = level > line if high else level < line
+    return int(signal.steps[int(beyond.argmax())]) if beyond.any() else None
