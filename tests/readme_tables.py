@@ -18,12 +18,12 @@ from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
-from trajlab.metric_logs import METRIC_LOGS, metric_format
-from trajlab.metric_logs.naming import common_names, spellings
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
+from trajlab.metric_logs import METRIC_LOGS, metric_format
+from trajlab.metric_logs.naming import common_names, spellings
 from trajlab.report.audit import NOTEBOOK
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
@@ -119,6 +119,20 @@ def parameters() -> str:
     )
 
 
+def metric_names() -> str:
+    spelled: dict[str, list[str]] = {name: [] for name in common_names()}
+    for trainer, names in spellings().items():
+        for name in dict.fromkeys(names.values()):
+            for own in spelled if "*" in name else [name] if name else []:
+                if own in spelled and (own == name or name.replace("*", "") == own.rpartition(".")[0] + "."):
+                    spelled[own].append(trainer)
+    rows = [
+        (f"`{n.name}`", n.layer or "–", n.unit, n.doc, ", ".join(dict.fromkeys(spelled[n.name])) or "–")
+        for n in common_names().values()
+    ]
+    return folded("Common names of metrics", table(["name", "layer", "unit", "meaning", "known of"], rows))
+
+
 def exit_codes() -> str:
     meaning = {
         ExitCode.PASSED: "passed",
@@ -144,6 +158,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "measures": measures,
     "checks": checks,
     "parameters": parameters,
+    "metric_names": metric_names,
     "exit_codes": exit_codes,
     "accuracy": accuracy,
 }

@@ -41,6 +41,22 @@ COMPANION_NAMES = {
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
 }
 """How the paths of companions end."""
+METRIC_SAMPLES = {
+    "verl_console": "console", "own_loop": "console", "roll": "console", "skyrl": "console", "slime": "console",
+    "train.log": "console", "verl_tensorboard": "tensorboard", "events.out": "tensorboard",
+    "trainer_state.json": "trainer_state", ".csv": "metric_csv", ".json": "metric_rows", ".parquet": "metric_rows",
+}  # fmt: skip
+"""What the path of a metric log holds."""
+METRIC_PROBLEMS = {
+    "prime_rl/metrics.jsonl": {"truncated": 1},
+    "slime/train.log": {"not_finite": 1},
+    "tinker/metrics.jsonl": {"metrics_restarted": 1},
+    "trl/grpo/runs/Nov01_12-20-00_node/events.out.tfevents.1762000009.node.1.0": {"metrics_restarted": 1},
+    "trl/grpo/train.log": {"metrics_restarted": 1},
+    "verl_console/console.log": {"not_finite": 1},
+    "verl_console_0.4/console.log": {"not_finite": 1},
+    "verl_tensorboard/events.out.tfevents.1762000000.node.1.0": {"not_finite": 1},
+}
 HARNESS_FILES = re.compile(
     r"harbor/demo/(?:config|result)\.json|harbor/demo/[^/]+/(?:config|verifier/reward)\.json"
     r"|terminal_bench/[^/]+/(?:run_metadata|results)\.json"
@@ -96,6 +112,8 @@ FROM_THE_PATH = {"attempt"}
 def companion_of(path: str) -> str | None:
     if HARNESS_FILES.fullmatch(path):
         return "harness_files"
+    if path.startswith("metric_logs/"):
+        return next(name for part, name in METRIC_SAMPLES.items() if part in path)
     return next((name for end, name in COMPANION_NAMES.items() if path.endswith(end)), None)
 
 
@@ -263,6 +281,9 @@ def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) ->
     found = Counter(everything.problems.select("source", "code").collect().iter_rows())
     expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
     expected |= {(path, "not_read"): 1 for path in sample_files() if companion_of(path) == "trainer_sidecars"}
+    metrics = [path for path in sample_files() if path.startswith("metric_logs/")]
+    expected |= {(path, "metrics_without_run"): 1 for path in metrics}  # beside the runs of all other samples
+    expected |= {(f"metric_logs/{path}", c): n for path, codes in METRIC_PROBLEMS.items() for c, n in codes.items()}
     assert found == {**expected, (EMPTY, "empty_file"): 1, ("gold/commands.jsonl", "unrecognised"): 1}
     check_counts(everything)
     check_schemas(everything)

@@ -33,8 +33,23 @@ def golden(folder: str) -> dict[str, Any]:
     problems = corpus.problems.sort("source", "line", "code").collect().iter_rows(named=True)
     return {
         "trajectories": [compact(row) for row in rows],
+        **metrics_of(corpus),
         "problems": [f"{p['source']}:{p['line']} {p['code']}" for p in problems],
     }
+
+
+def metrics_of(corpus: trajlab.Corpus) -> dict[str, Any]:
+    """Of each metric log beside no rollouts: the last step that counts, by common names, the others by their own."""
+    if corpus.runs:
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    rows = corpus.metrics.sort("source", "step", "line").collect().iter_rows(named=True)
+    for row in rows:
+        log = found.setdefault(row["source"], {"at": row["source"], "run": row["run"], "rows": 0, "counts": 0, "last": {}})
+        log["rows"] += 1
+        log["counts"] += row["counts"]
+        log["last"][row["name"] or f"({row['raw_name']})"] = [row["step"], row["logged_as"] or row["value"]]
+    return {"metrics": list(found.values())}
 
 
 def compact(row: dict[str, Any]) -> dict[str, Any]:
@@ -60,8 +75,10 @@ def compact(row: dict[str, Any]) -> dict[str, Any]:
 def as_text(value: dict[str, Any]) -> str:
     """One trajectory a line."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in value["trajectories"])
+    logs = ",\n".join(json.dumps(row, ensure_ascii=False) for row in value.get("metrics", []))
+    metrics = f'"metrics": [\n{logs}\n],\n' if "metrics" in value else ""
     problems = json.dumps(value["problems"], ensure_ascii=False, indent=1)
-    return f'{{"trajectories": [\n{lines}\n],\n"problems": {problems}}}\n'
+    return f'{{"trajectories": [\n{lines}\n],\n{metrics}"problems": {problems}}}\n'
 
 
 @pytest.mark.parametrize("folder", [f for f in sample_folders() if not f.endswith("empty_file")])
@@ -73,6 +90,7 @@ def test_sample_folder_reads_as_reviewed(folder: str, update_golden: bool) -> No
     reviewed = json.loads(path.read_text(encoding="utf-8"))
     read = json.loads(text)
     assert read["problems"] == reviewed["problems"]
+    assert read.get("metrics") == reviewed.get("metrics")
     for mine, theirs in zip(read["trajectories"], reviewed["trajectories"], strict=True):
         assert mine == theirs
 

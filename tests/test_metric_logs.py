@@ -114,7 +114,7 @@ def test_a_log_belongs_to_the_nearest_run_and_else_to_the_one_it_is_named_for(tm
     corpus = trajlab.ingest(logs, out=tmp_path / "corpus")
     runs = corpus.metrics.select("source", "run").unique().sort("source").collect().rows()
     assert runs == [("A/metrics/project/A.jsonl", "A"), ("central/project/B.jsonl", "B"),
-                    ("central/project/nobody.jsonl", None)]  # fmt: skip
+                    ("central/project/nobody.jsonl", "central/project/nobody")]  # fmt: skip
     problems = corpus.problems.filter(pl.col("code") == "metrics_without_run").collect()
     assert problems["source"].to_list() == ["central/project/nobody.jsonl"]
     alone = trajlab.ingest(logs / "A", out=tmp_path / "alone")

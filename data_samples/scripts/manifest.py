@@ -26,6 +26,7 @@ SCRIPTS = {
     "tinker": "tinker_writer.py",
     "agent_lightning": "agent_lightning_writer.py",
     "verl": "verl_writer.py",
+    "metric_logs": "metric_logs_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
     "swe_agent": "swe_agent_writer.py",

@@ -13,10 +13,12 @@ import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
 from trajlab.corpus.manifest import Manifest
-from trajlab.corpus.metrics import read_metric_logs
+from trajlab.corpus.metric_runs import MetricRun, runs_of
+from trajlab.corpus.metrics import problem_row, read_metric_logs
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
+from trajlab.corpus.reconcile import acted, compare, differences
 from trajlab.corpus.rows import digest, failed
 from trajlab.errors import InfrastructureError
 from trajlab.formats import companion_format
@@ -99,10 +101,14 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
+    facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
+    kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
+    told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
+    problems += [problem_row(run, source, found) for run, source, found in told]
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
     _write(target, "metrics", metrics)
-    _write(target, "sources", _sources(folder, manifest))
+    _write(target, "sources", _sources(folder, manifest, runs_of(manifest.claims, trajectories)))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
 
 
@@ -270,7 +276,7 @@ def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(duplicate=pl.col("copy").fill_null(value=False))
 
 
-def _sources(folder: Path, manifest: Manifest) -> pl.DataFrame:
+def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str], MetricRun]) -> pl.DataFrame:
     made: dict[tuple[str, str], int] = {}
     for unit in manifest.units:
         summary = whole_part(folder, unit)
@@ -280,8 +286,8 @@ def _sources(folder: Path, manifest: Manifest) -> pl.DataFrame:
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count
     rows = [
-        (c.file.root, c.file.relpath, c.run, c.format, c.role, c.file.size, None,
-         made.get((c.file.root, c.file.relpath), 0))
+        (c.file.root, c.file.relpath, of.name if (of := metric_runs.get((c.file.root, c.file.relpath))) else c.run,
+         c.format, c.role,         c.file.size, None, made.get((c.file.root, c.file.relpath), 0))
         for c in manifest.claims
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")

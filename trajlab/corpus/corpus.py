@@ -162,6 +162,11 @@ class Corpus:
         return sorted(runs.collect()["run"].to_list())
 
     @property
+    def metric_runs(self) -> list[str]:
+        """Names of the runs that have metrics, sorted; those without trajectories are no :attr:`runs`."""
+        return sorted(self.metrics.select(pl.col("run").drop_nulls().unique()).collect()["run"].to_list())
+
+    @property
     def rules(self) -> str:
         """Version of the behaviour rules the corpus was derived with."""
         return self.manifest.rules

@@ -8,7 +8,7 @@ import polars as pl
 
 from trajlab.records import Problem
 
-Told = tuple[str | None, str, Problem]
+Told = tuple[str, str, Problem]
 """Run, source, problem."""
 
 MOST_RESTARTS = 10
@@ -35,10 +35,8 @@ def mark_counting(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Told]]:
     last = marked.filter(~pl.col("abandoned")).group_by(*_LOG, "step").agg(pl.col("row").max()).select("row")
     kept = marked.join(last, on="row", how="semi", maintain_order="left")
     what = pl.coalesce("name", "raw_name")
-    # A log whose run cannot be told stands alone.
-    place = pl.when(pl.col("run").is_null()).then("place").otherwise(-1)
-    kept = kept.with_columns(what=what, alone=place).sort("format", "row")
-    best = kept.unique(["run", "alone", "step", "what"], keep="first", maintain_order=True)
+    kept = kept.with_columns(what=what).sort("format", "row")
+    best = kept.unique(["run", "step", "what"], keep="first", maintain_order=True)
     marked = marked.with_columns(counts=pl.col("row").is_in(best["row"].implode()))
     told = [*_restarts(marked), *_out_of_order(marked), *_disagreements(kept, best)]
     return marked, told
@@ -92,8 +90,8 @@ def _restarts(marked: pl.DataFrame) -> Iterator[Told]:
     for group in points.partition_by(keys, maintain_order=True):
         for row in group.head(MOST_RESTARTS).iter_rows(named=True):
             message = (
-                f"the step goes back from {row['before']:,} to {row['step']:,}: resumed, restarted, or another run in one "
-                f"place; what was logged before from step {row['step']:,} on does not count"
+                f"the step goes back from {row['before']:,} to {row['step']:,}: resumed, restarted, or another run in "
+                f"one place; what was logged before from step {row['step']:,} on does not count"
             )
             yield row["run"], row["source"], Problem("metrics_restarted", message, row["line"])
         if group.height > MOST_RESTARTS:
@@ -109,7 +107,9 @@ def _restarts(marked: pl.DataFrame) -> Iterator[Told]:
 
 def _out_of_order(marked: pl.DataFrame) -> Iterator[Told]:
     odd = marked.filter(pl.col("back") & ~pl.col("again"))
-    counted = odd.group_by("run", "source", maintain_order=True).agg(pl.col("line").n_unique().alias("n"), pl.col("line").min())
+    counted = odd.group_by("run", "source", maintain_order=True).agg(
+        pl.col("line").n_unique().alias("n"), pl.col("line").min()
+    )
     for row in counted.iter_rows(named=True):
         message = f"{row['n']:,} line{'s' * (row['n'] != 1)} out of the order of the steps; all of them count"
         yield row["run"], row["source"], Problem("metrics_out_of_order", message, row["line"])
@@ -117,7 +117,7 @@ def _out_of_order(marked: pl.DataFrame) -> Iterator[Told]:
 
 def _disagreements(kept: pl.DataFrame, best: pl.DataFrame) -> Iterator[Told]:
     """Logs of one run that give other values than the one that counts."""
-    named = kept.filter(pl.col("name").is_not_null() & pl.col("run").is_not_null() & pl.col("value").is_not_null())
+    named = kept.filter(pl.col("name").is_not_null() & pl.col("value").is_not_null())
     counting = best.select("run", "step", "name", counted="value", by="source", first="format")
     both = named.join(counting, on=["run", "step", "name"], how="inner").filter(pl.col("format") != pl.col("first"))
     scale = pl.max_horizontal(pl.col("value").abs(), pl.col("counted").abs())
@@ -133,7 +133,7 @@ def _disagreements(kept: pl.DataFrame, best: pl.DataFrame) -> Iterator[Told]:
     )  # fmt: skip
     for row in pairs.iter_rows(named=True):
         message = (
-            f"{row['n']:,} of {row['of']:,} values are not those of {row['by']}, which count: {row['name']} at step "
-            f"{row['step']:,} is {row['value']:g}, there {row['counted']:g}; are these two runs?"
+            f"{row['n']:,} of {row['of']:,} values are not those of {row['by']}, which count: {row['name']} at "
+            f"step {row['step']:,} is {row['value']:g}, there {row['counted']:g}; are these two runs?"
         )
         yield row["run"], row["source"], Problem("metrics_disagree", message, row["line"])

@@ -1,19 +1,20 @@
-"""Which run a metric log is of: the one whose trajectories lie nearest, else the one that its folders and its name say."""
+"""Which run a metric log is of: the one whose trajectories lie nearest, else the one its folders and name tell."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+import msgspec
 import polars as pl
 
 from trajlab.corpus.plan import Claim, run_of
 
 _PLACES = frozenset(
     {
-        "checkpoints", "ckpt", "console", "derived", "events", "exports", "file", "file_logger", "lightning_logs", "log",
-        "logs", "metrics", "monitors", "output", "outputs", "results", "runs", "scalars", "tb", "tensorboard",
+        "checkpoints", "ckpt", "console", "derived", "events", "exports", "file", "file_logger", "lightning_logs",
+        "log", "logs", "metrics", "monitors", "output", "outputs", "results", "runs", "scalars", "tb", "tensorboard",
         "tensorboard_log", "train", "training", "wandb",
     }
 )  # fmt: skip
@@ -25,16 +26,27 @@ _PLAIN_NAME = re.compile(
     r"|results?|wandb[-_]?\w*|events\.out\.tfevents\b.*)(?:[-_.]\d+)?"
 )
 """Names of files that say nothing of the run."""
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".out", ".err", ".gz", ".zst", ".xz")
+_SUFFIXES = (
+    ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".out", ".err", ".gz", ".zst", ".xz",
+)  # fmt: skip
 
 
-def runs_of(logs: Sequence[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], str | None]:
-    """(root, source) of each metric log -> its run; ``None``: several are as near.
+class MetricRun(msgspec.Struct, frozen=True):
+    """The run of one metric log."""
+
+    name: str
+    told: bool = True
+    """Whether that is sure; else several runs lie as near, and it is taken for one of its own."""
+
+
+def runs_of(claims: Iterable[Claim], trajectories: pl.DataFrame) -> dict[tuple[str, str], MetricRun]:
+    """(root, source) of each metric log -> its run.
 
     Args:
-        logs: The metric logs.
+        claims: What every file was found to be.
         trajectories: ``run``, ``root`` and ``source`` of all trajectories.
     """
+    logs = [item for item in claims if item.role == "metrics"]
     below = _runs_below(trajectories) if logs else {}
     return {(item.file.root, item.file.relpath): _run(item, below) for item in logs}
 
@@ -48,20 +60,22 @@ def _runs_below(trajectories: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _run(item: Claim, below: dict[tuple[str, str], set[str]]) -> str | None:
+def _run(item: Claim, below: dict[tuple[str, str], set[str]]) -> MetricRun:
     """The only run of the nearest folder that has any; of several the one that the log is named for."""
+    own = item.run if item.run != run_of(item.file, item.group) else named_for(item)
     path = PurePosixPath(item.file.relpath)
     if (item.file.root, ".") not in below:
-        return item.run if item.run != run_of(item.file, item.group) else named_for(item)
+        return MetricRun(own)
     for folder in path.parents:
         runs = below.get((item.file.root, str(folder)))
         if not runs:
             continue
         if len(runs) == 1:
-            return next(iter(runs))
+            return MetricRun(next(iter(runs)))
         names = (item.run, path.name.partition(".")[0], *(part for part in reversed(path.parts[:-1])))
-        return next((name for name in names if name in runs), None)
-    return None
+        named = next((name for name in names if name in runs), None)
+        return MetricRun(own, told=False) if named is None else MetricRun(named)
+    return MetricRun(own)
 
 
 def named_for(item: Claim) -> str:

@@ -40,10 +40,11 @@ def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tup
     frames: list[pl.DataFrame] = []
     problems: list[ProblemRow] = []
     for item in logs:
-        run, source = runs[item.file.root, item.file.relpath], item.file.relpath
-        if run is None:
-            message = "a metric log beside several runs; name its file or its folder like the run it belongs to"
-            problems.append(problem_row(None, source, Problem("metrics_without_run", message)))
+        whose, source = runs[item.file.root, item.file.relpath], item.file.relpath
+        run = whose.name
+        if not whose.told:
+            message = "several runs lie as near; taken for one of its own: name its file or its folder like its run"
+            problems.append(problem_row(run, source, Problem("metrics_without_run", message)))
         frame, told = _table(item, run)
         problems += [problem_row(run, source, problem) for problem in told]
         frames.append(frame)
@@ -60,7 +61,7 @@ def problem_row(run: str | None, source: str, problem: Problem) -> ProblemRow:
 
 
 def _in_order(logs: list[Claim], frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Logs of one kind after each other, the most exact kind first; of several states of one trainer the furthest last."""
+    """Logs of one kind after each other, the most exact kind first; of states of one trainer the furthest last."""
     ranks = [list(METRIC_LOGS).index(item.format or "") for item in logs]
     reach = [
         frame["step"].max() or 0 if item.format == "trainer_state" else 0
@@ -68,7 +69,8 @@ def _in_order(logs: list[Claim], frames: list[pl.DataFrame]) -> list[pl.DataFram
     ]
     order = sorted(range(len(logs)), key=lambda number: (ranks[number], reach[number], number))
     return [
-        frames[number].with_columns(format=pl.lit(ranks[number]), place=pl.lit(place)) for place, number in enumerate(order)
+        frames[number].with_columns(format=pl.lit(ranks[number]), place=pl.lit(place))
+        for place, number in enumerate(order)
     ]
 
 
@@ -77,7 +79,7 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(path)]
 
 
-def _table(item: Claim, run: str | None) -> tuple[pl.DataFrame, list[Problem]]:
+def _table(item: Claim, run: str) -> tuple[pl.DataFrame, list[Problem]]:
     columns: dict[str, list[object]] = {name: [] for name in _READ}
     problems: list[Problem] = []
     for found in _read(item):
@@ -112,7 +114,8 @@ def _not_finite(frame: pl.DataFrame) -> Iterator[Problem]:
     totals = frame.group_by("raw_name").len("of")
     told = counts.join(totals, on="raw_name", how="left", maintain_order="left")
     for row in told.head(NOT_FINITE).iter_rows(named=True):
-        message = f"{row['raw_name']} is {row['logged_as']} at {row['times']:,} of {row['of']:,} (first: step {row['step']})"
+        times = f"{row['times']:,} of {row['of']:,}"
+        message = f"{row['raw_name']} is {row['logged_as']} at {times} (first: step {row['step']})"
         yield Problem("not_finite", message, row["line"])
     if told.height > NOT_FINITE:
         yield Problem("not_finite", f"and {told.height - NOT_FINITE:,} further metrics that are no finite number")

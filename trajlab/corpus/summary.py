@@ -26,6 +26,8 @@ class Summary(msgspec.Struct):
     """Problems by code."""
     files: pl.DataFrame
     """Files by role and format."""
+    metrics: pl.DataFrame
+    """One row per run with metrics: how many by a common name, how many by the trainer's alone, steps."""
 
     @property
     def not_observed(self) -> list[str]:
@@ -38,8 +40,12 @@ class Summary(msgspec.Struct):
             tbl_hide_column_data_types=True, fmt_str_lengths=60,
         ):  # fmt: skip
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
-            missing = ", ".join(self.not_observed) or "none"
-            return f"{self.runs}\nfiles:\n{self.files}\nproblems: {problems}\nnot recorded by any log: {missing}"
+            said = [] if self.runs.is_empty() else [str(self.runs)]
+            said += [] if self.metrics.is_empty() else [f"metrics:\n{self.metrics}"]
+            said += [f"files:\n{self.files}", f"problems: {problems}"]
+            if not self.runs.is_empty():
+                said.append(f"not recorded by any log: {', '.join(self.not_observed) or 'none'}")
+            return "\n".join(said)
 
 
 def summarise(corpus: Corpus) -> Summary:
@@ -71,4 +77,19 @@ def summarise(corpus: Corpus) -> Summary:
         share=pl.col("recorded") / max(trajectories.height, 1)
     )
     rows = {name: corpus.table(name).select(pl.len()).collect().item() for name in TABLES}
-    return Summary(runs, rows, observed, problems, files)
+    return Summary(runs, rows, observed, problems, files, _metrics(corpus))
+
+
+def _metrics(corpus: Corpus) -> pl.DataFrame:
+    return (
+        corpus.metrics.group_by("run")
+        .agg(
+            pl.col("source").n_unique().alias("logs"),
+            pl.col("name").drop_nulls().n_unique().alias("metrics by common name"),
+            pl.col("raw_name").filter(pl.col("name").is_null()).n_unique().alias("by the trainer's name only"),
+            pl.col("step").min().alias("first step"),
+            pl.col("step").max().alias("last step"),
+        )
+        .sort("run")
+        .collect()
+    )

@@ -11,8 +11,17 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.measures.configuration import Configuration, plain
 from trajlab.measures.frame import logged_series
 
-LOGGED = {"actor_rollout_ref.actor.optim.lr": "actor.lr", "critic.optim.lr": "critic.lr"}
-"""Option -> common name of the metric that shows it applied."""
+LOGGED = {
+    "actor.lr": (
+        "actor_rollout_ref.actor.optim.lr", "learning_rate", "optim.lr", "trainer.policy.optimizer_config.lr",
+        "actor.optimizer.lr", "actor_train.training_args.learning_rate", "actor_learning_rate", "lr",
+    ),
+    "critic.lr": (
+        "critic.optim.lr", "trainer.critic.optimizer_config.lr", "critic.optimizer.lr",
+        "critic_train.training_args.learning_rate", "critic_learning_rate", "critic_lr",
+    ),
+}  # fmt: skip
+"""Common name of the metric that shows a setting applied -> the option, as trainers spell it, verl first."""
 FEW = 3
 """Different values that are named one by one; more are a schedule, told by its ends."""
 _SAME = 1e-6
@@ -48,7 +57,8 @@ def _number(value: float) -> str:
 def applied(corpus: Corpus, run: str, settings: Configuration) -> list[Applied]:
     """What is logged of each setting of `LOGGED`; settings whose metric is not logged are left out."""
     found = []
-    for option, name in LOGGED.items():
+    for name, spellings in LOGGED.items():
+        option = next((spelling for spelling in spellings if spelling in settings.settings), spellings[0])
         values = logged_series(corpus, name).filter(pl.col("run") == run)["value"].to_list()
         if values:
             configured = settings.settings.get(option)

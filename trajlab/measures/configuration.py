@@ -79,9 +79,10 @@ def _from_table(rows: pl.DataFrame) -> Configuration:
 def _file(corpus: Corpus, run: str) -> tuple[str, str] | None:
     """Path and text of the configuration nearest to the run's logs."""
     sources = corpus.sources.filter(pl.col("run").eq_missing(run) | pl.col("run").is_null()).collect()
-    logs = sources.filter(pl.col("role") == "log")["source"].to_list()
+    logs = sources.filter(pl.col("role").is_in(["log", "metrics"]))["source"].to_list()
     folders = {folder for log in logs for folder in PurePosixPath(log).parents}
-    rest = sources.filter(pl.col("role") != "log").select("root", "source", "bytes").unique().sort("source")
+    others = sources.filter(~pl.col("role").is_in(["log", "metrics"]))
+    rest = others.select("root", "source", "bytes").unique().sort("source")
     found = [
         (root, source)
         for root, source, size in rest.iter_rows()

@@ -133,7 +133,7 @@ def trainer_epochs(corpus: Corpus) -> pl.DataFrame:
 
 def logged_series(corpus: Corpus, name: str) -> pl.DataFrame:
     """A metric by its common name, a row for each run and step that has a number; of repeated ones what counts."""
-    rows = corpus.metrics.filter((pl.col("name") == name) & pl.col("counts") & pl.col("run").is_not_null())
+    rows = corpus.metrics.filter((pl.col("name") == name) & pl.col("counts"))
     return rows.filter(pl.col("value").is_not_null()).select("run", "step", "value").sort("run", "step").collect()
 
 

@@ -1,9 +1,9 @@
 """Metric logs of trainers: one module for each layout, and common names for what they hold.
 
-A metric log is a module with ``VARIANTS``, ``recognise(probe)`` (exactly one module claims a file, rollout logs first of
-all) and ``read_metrics(bundle)``, which yields :class:`Metric` and :class:`~trajlab.records.Problem` in the order of the
-file. Readers keep the trainer's spelling; common names are given to a whole log at once (:mod:`.naming`), since who wrote
-it shows only from all of its names.
+A metric log is a module with ``VARIANTS``, ``recognise(probe)`` (exactly one reader of trajlab claims a file) and
+``read_metrics(bundle)``, which yields :class:`Metric` and :class:`~trajlab.records.Problem` in the order of the file.
+Readers keep the trainer's spelling; common names are given to a whole log at once (:mod:`.naming`), since who wrote it
+shows only from all of its names.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def rows_of(layout: str, found: Iterable[Line]) -> Iterator[Row | Problem]:
 
 
 def _texts(found: Iterable[Line]) -> Iterator[tuple[int, str, bool]]:
-    """Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
+    r"""Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
     for line in found:
         if len(line.data) > LONGEST_LINE:
             continue
@@ -113,16 +113,25 @@ def _dict_pairs(text: str) -> list[tuple[str, Any]]:
 
 
 def _trl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    """A row is printed over the progress bar, which is drawn anew then: the bar before it may lag, that after it not."""
     bar: tuple[int, int] | None = None
+    waiting: Row | None = None
     for number, text, _ in texts:
-        bars = _BAR.findall(text) if "/" in text else []
-        # A bar that is drawn after the row, on its line, is another one.
-        start = text.find("{'")
-        if bars and (start < 0 or text.find(f"{bars[0][0]}/{bars[0][1]} [") < start):
-            bar = (int(bars[0][0]), int(bars[0][1]))
-        if start < 0 or (found := _TRL.search(text)) is None:
-            continue
-        yield Row(None, number, _dict_pairs(found[0]), bar=bar)
+        found = _TRL.search(text) if "{'" in text else None
+        for match in _BAR.finditer(text) if "/" in text else ():
+            drawn = (int(match[1]), int(match[2]))
+            if waiting is not None and (waiting.bar is None or drawn[1] >= waiting.bar[1]):
+                waiting.bar = drawn
+                yield waiting
+                waiting = None
+            if found is None or match.start() < found.start():
+                bar = drawn
+        if found is not None:
+            if waiting is not None:
+                yield waiting
+            waiting = Row(None, number, _dict_pairs(found[0]), bar=bar)
+    if waiting is not None:
+        yield waiting
 
 
 def _slime(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:

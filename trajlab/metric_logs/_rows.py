@@ -80,7 +80,11 @@ def read_rows(rows: Iterable[tuple[int, Any]], key: str) -> Iterator[Metric | Pr
             without.append(line)
             continue
         for name, value in row.items():
-            if name != key and name not in CLOCKS and (found := metric(step, str(name), value, line)) is not None:
+            if (
+                name not in STEP_KEYS
+                and name not in CLOCKS
+                and (found := metric(step, str(name), value, line)) is not None
+            ):
                 yield found
     if without:
         message = f"{len(without):,} row{'s' * (len(without) != 1)} without a whole number in {key}; not read"

@@ -1,7 +1,7 @@
-"""Console logs of trainers: lines of metrics among everything else that a training job prints.
+r"""Console logs of trainers: lines of metrics among everything else that a training job prints.
 
-Ray's prefixes and colours are taken off, progress bars (``\\r``) end a line. What is between the lines of metrics is not
-read, however much it is.
+Ray's prefixes and colours are taken off, progress bars (``\r``) end a line. What is between the lines of metrics is
+not read, however much it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from trajlab.sources.reading import lines, unreadable
 
 VARIANTS = {
     "verl": Variant(
-        "verl and what builds on it: `step:N - name:value - …`; `:.3f` before 0.5, `np.float64(…)` with numpy 2", frozenset()
+        "verl and what builds on it: `step:N - name:value - …`; `:.3f` before 0.5, `np.float64(…)` with numpy 2",
+        frozenset(),
     ),
     "roll": Variant('ROLL: `metrics_tag: {"step": N, "metrics": {…}}`', frozenset()),
     "slime": Variant("slime: `rollout N: {…}`, `step N: {…}`, `perf N: {…}`, `eval N: {…}`", frozenset()),
@@ -89,8 +90,8 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
                 yield found
     if "step" in axes and "rollout" in axes and len(axes["step"]) > 1.5 * len(axes["rollout"]):
         message = (
-            f"{len(axes['step']):,} steps of the optimizer in {len(axes['rollout']):,} rollouts: the metrics of both are "
-            "given by their own number"
+            f"{len(axes['step']):,} steps of the optimizer in {len(axes['rollout']):,} rollouts: the metrics of both "
+            "are given by their own number"
         )
         yield Problem("metrics_axes", message)
     yield from problems

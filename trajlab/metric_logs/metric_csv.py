@@ -15,9 +15,11 @@ from trajlab.sources.probe import Probe
 from trajlab.sources.reading import lines
 
 VARIANTS = {
-    "table": Variant("a column for the step (`Step`, `step`, `_step` …), one for each metric; commas or tabs", frozenset()),
+    "table": Variant(
+        "a column for the step (`Step`, `step`, `_step` …), one for each metric; commas or tabs", frozenset()
+    ),
     "wandb_panel": Variant(
-        "export of a wandb panel: columns `RUN - METRIC`, several runs side by side; `__MIN` and `__MAX` are passed over",
+        "export of a wandb panel: columns `RUN - METRIC`, several runs side by side; `__MIN`, `__MAX` are passed over",
         frozenset(),
     ),
 }
@@ -92,7 +94,7 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
             if step is None or not line.finished:
                 continue
         for place, value in enumerate(cells[: len(columns)]):
-            if place == at or columns[place] in CLOCKS or not value.strip():
+            if columns[place] in STEP_KEYS or columns[place] in CLOCKS or not value.strip():
                 continue
             run, name = panel.get(place, (None, columns[place]))
             if panel and run is None:

@@ -16,8 +16,8 @@ from trajlab.sources.reading import elements, lines, parquet_rows
 
 VARIANTS = {
     "lines": Variant(
-        "JSON lines `{step, metric: number, …}`: `metrics.jsonl` of prime-rl and tinker-cookbook, `history.jsonl` of ART, "
-        "wandb histories, loops of one's own; the step is `step`, `global_step`, `training_step`, `_step` …",
+        "JSON lines `{step, metric: number, …}`: `metrics.jsonl` of prime-rl and tinker-cookbook, `history.jsonl` of "
+        "ART, wandb histories, loops of one's own; the step is `step`, `global_step`, `training_step`, `_step` …",
         frozenset(),
     ),
     "list": Variant("the same rows as a JSON list", frozenset()),
@@ -62,5 +62,3 @@ def _rows(bundle: Bundle, problems: list[Problem]) -> Iterator[tuple[int, Any]]:
             problems.append(row)
         else:
             yield (number if bundle.variant == "list" else line.number), row
-
-

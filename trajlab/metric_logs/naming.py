@@ -45,7 +45,7 @@ class Named(msgspec.Struct, frozen=True):
 def common_names() -> dict[str, Name]:
     """All common names, in the order of the diagnosis."""
     found = _toml("names.toml")
-    return {name: Name(name, **about) for name, about in found.items()}
+    return {name: Name(name, int(said["layer"]), said["unit"], said["doc"]) for name, said in found.items()}
 
 
 @cache
@@ -108,6 +108,8 @@ def _lookup(raw_name: str, trainer: str) -> tuple[int, str] | None:
     for place, pattern, template in _compiled(trainer):
         if (match := pattern.fullmatch(raw)) is None:
             continue
+        if not template:
+            return None
         name = template
         for kept in match.groups():
             name = name.replace("*", kept, 1)

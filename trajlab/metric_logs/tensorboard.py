@@ -13,8 +13,8 @@ from trajlab.sources.probe import Probe
 
 VARIANTS = {
     "events": Variant(
-        "`events.out.tfevents.…`: scalars of `SummaryWriter` (torch, tensorboardX) and TensorFlow 2; a resumed run writes a "
-        "second file, which supersedes the steps it has again",
+        "`events.out.tfevents.…`: scalars of `SummaryWriter` (torch, tensorboardX) and TensorFlow 2; a resumed run "
+        "writes a second file, which supersedes the steps it has again",
         frozenset(),
     )
 }

@@ -14,7 +14,7 @@ from trajlab.sources.safe_json import loads
 
 VARIANTS = {
     "log_history": Variant(
-        "`trainer_state.json` of transformers and TRL, in the output folder and in each checkpoint: rows of `log_history`",
+        "`trainer_state.json` of transformers and TRL, in the output folder and each checkpoint: rows of `log_history`",
         frozenset(),
     )
 }

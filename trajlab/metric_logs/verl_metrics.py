@@ -59,5 +59,3 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
             f"begins at step {first_step}: verl's file logger empties its file when a run is resumed",
         )
     yield from problems
-
-

@@ -89,6 +89,9 @@ def audit(
     target = Path(out)
     sources = [source] if isinstance(source, str | Path) else list(source)
     corpus = _corpus(sources, target, run, jobs, mapping)
+    if not corpus.runs:
+        found = f"no trajectories, only metrics of {', '.join(corpus.metric_runs) or 'no run'}"
+        raise UsageError(", ".join(map(str, sources)), found, "rollouts", "Give the rollouts of the run, too")
     runs = [run] if run is not None else corpus.runs
     if run is not None and run not in corpus.runs:
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")

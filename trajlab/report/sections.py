@@ -13,6 +13,7 @@ from trajlab.checks.collapse import CODE as COLLAPSE
 from trajlab.measures.catalogue import BY_NAME, HOW_TO_LOG, MEASURES
 from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
+from trajlab.measures.reconciled import reconciled
 from trajlab.report.course_page import told_first
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars
@@ -106,7 +107,21 @@ def provenance(audit: EpochAudit) -> Html:
         }
         for gate in audit.gates
     ]  # fmt: skip
-    return join([shown, plain_table(gates, caption="gates"), table, _first_problems(audit), _observed(audit)], "\n")
+    said = [shown, plain_table(gates, caption="gates"), table, _reconciled(audit), _first_problems(audit)]
+    return join([*said, _observed(audit)], "\n")
+
+
+def _reconciled(audit: EpochAudit) -> Html:
+    both = reconciled(audit.corpus, audit.trajectories.population.run)
+    rows = [
+        {
+            "figure": row["name"],
+            "steps that agree": f"{row['agree']:,} of {row['steps']:,}",
+            "largest difference": f"step {row['step']:,}: {row['logged']:.6g} logged, {row['found']:.6g} found",
+        }
+        for row in both.iter_rows(named=True)
+    ]
+    return plain_table(rows, caption="the trainer's own figures against the rollouts'") if rows else Html("")
 
 
 def _first_problems(audit: EpochAudit) -> Html:
@@ -211,9 +226,7 @@ def tools(audit: EpochAudit) -> Html:
             pl.col("executed").sum().alias("executed"),
             pl.col("invalid").is_not_null().sum().alias("invalid"),
             pl.col("exit_code").is_not_null().sum().alias("with exit code"),
-            pl.when(pl.col("exit_code").count() > 0)
-            .then((pl.col("exit_code") != 0).sum())
-            .alias("exit code not 0"),
+            pl.when(pl.col("exit_code").count() > 0).then((pl.col("exit_code") != 0).sum()).alias("exit code not 0"),
             pl.col("trajectory_id").n_unique().alias("trajectories"),
         )
         .sort("calls", "tool", descending=[True, False])
@@ -331,6 +344,7 @@ def groups(audit: EpochAudit) -> Html:
         parts.append(not_observed("pass@k", "several judged attempts at a task"))
     else:
         rates = audit.pass_rates
+
         def over_tasks(estimate: Estimate) -> Estimate:
             return msgspec.structs.replace(estimate, numerator=None)
 

@@ -228,7 +228,7 @@ METRICS = Table(
     "one metric of a trainer at one training step",
     "assembled",
     (
-        _c("run", "str", "run whose logs it lies with", "it cannot be told which run"),
+        _c("run", "str", "run whose trajectories it lies with, else the one it is named for", ""),
         _c("source", "str", "path below the ingested root", ""),
         _c("line", "int", "line number; of a binary log or a list, number of the record", ""),
         _c("step", "int", "training step", ""),
@@ -236,8 +236,13 @@ METRICS = Table(
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
         _c("logged_as", "str", "what was logged where there is no value: nan, inf, -inf, null", "there is a value"),
-        _c("counts", "bool", "whether it is the value for its run, step and name: of an attempt that was resumed or begun "
-           "anew the last, of several logs the most exact", ""),
+        _c(
+            "counts",
+            "bool",
+            "whether it is the value for its run, step and name: of a step logged again the last, of several logs the "
+            "most exact; what a resumed run leaves behind does not count",
+            "",
+        ),
     ),
 )
 
