@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from trajlab.stats.sequential import LIMIT, SLACK, SLACK_OF_BEST
+
 Test = Literal["cusum", "runs", "runaway", "betting"]
 Reference = Literal["start", "best", "lowest", "none"]
 GateName = Literal["score_not_risen", "not_saturated", "tool_use_falls", "outcome_flat"]
@@ -33,6 +35,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What the line is held against: the first steps, the best so far, the lowest so far, or nothing."""
     threshold: str
     """Name of its lines in ``thresholds.toml``."""
+    slack: float | None = None
+    """Least distance of line and reference, in units of the noise; ``None``: as usual for the reference."""
+    limit: float = LIMIT
+    """Sum that raises the alarm."""
     gate: GateName | None = None
     """The alarm counts only while this holds."""
     instead: tuple[str, ...] = ()
@@ -40,6 +46,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     collapse: bool = True
     """A run with this alarm is collapsing; else something is wrong that leaves the policy as it was."""
     advice: str
+
+    @property
+    def least_distance(self) -> float:
+        """Of the line from the reference, in units of the noise."""
+        if self.slack is not None:
+            return self.slack
+        return SLACK_OF_BEST if self.reference in ("best", "lowest") else SLACK
 
 
 RULES: tuple[Rule, ...] = (
@@ -55,8 +68,8 @@ RULES: tuple[Rule, ...] = (
     Rule(code="A004", layer="L12", title="repetition rises", signal="repetition_rate", threshold="alarm_repetition",
          advice="Read the ends of these trajectories; degenerate text often precedes a collapse."),
     Rule(code="A005", layer="L7", title="truncation rises", signal="truncation_rate", threshold="alarm_truncation",
-         advice="Often a symptom: look at what moved before it. Else raise the budget, or leave cut trajectories out of "
-                "the update."),
+         advice="Often a symptom: look at what moved before it. Else raise the budget, or leave cut trajectories out "
+                "of the update."),
     Rule(code="A006", layer="L12", title="steps per trajectory fall", signal="mean_steps", high=False, reference="best",
          threshold="alarm_steps", advice="The agent stops early: read its last turns."),
     Rule(code="A007", layer="L7", title="responses grow without gain", signal="response_tokens",
@@ -86,8 +99,11 @@ RULES: tuple[Rule, ...] = (
     Rule(code="A015", layer="L11", title="reward rises without the outcome", signal="score",
          threshold="alarm_reward_gap", gate="outcome_flat", collapse=False,
          advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
-    Rule(code="A016", layer="L5", title="gradient norm of the critic over its line, in a row", signal="critic_grad_norm",
-         test="runs", reference="none", threshold="alarm_critic_grad_norm", collapse=False,
+    Rule(code="A023", layer="L11", title="reward has risen over the run without the outcome", signal="score",
+         threshold="alarm_reward_gap", gate="outcome_flat", slack=1.0, limit=8.0, collapse=False,
+         advice="Read rollouts with high reward and bad outcome: the reward is won in another way than the task."),
+    Rule(code="A016", layer="L5", title="gradient norm of the critic over its line, in a row",
+         signal="critic_grad_norm", test="runs", reference="none", threshold="alarm_critic_grad_norm", collapse=False,
          advice="One spike never acts; three in a row: look at hollow batches, then at the critic's learning rate and "
                 "clip."),
     Rule(code="A017", layer="L4", title="rollouts and trainer drift apart", signal="rollout_kl",
@@ -108,4 +124,6 @@ RULES: tuple[Rule, ...] = (
          advice="Sample harder or easier tasks, more attempts per task, or filter such groups before the update."),
 )  # fmt: skip
 """All alarms, in the order of their codes."""
+FLAGS = ("flat_batch", "flat_loss", "all_negative")
+"""Signals that are 0 or 1 at a step: one batch or one group."""
 BY_CODE = {rule.code: rule for rule in RULES}

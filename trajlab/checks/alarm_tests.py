@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trajlab.checks.alarm_rules import GATES, GateName, Rule
-from trajlab.stats.betting import capital
+from trajlab.stats.betting import capital, flag_cusum
 from trajlab.stats.sequential import WINDOW, baseline, best_so_far, long_run_noise, recent, watch
 from trajlab.stats.step_rules import crossings
 
@@ -22,6 +22,10 @@ LATELY = 5
 """Steps that "now" speaks of where a gate compares now with then."""
 BETTING_LEVEL = 0.01
 """Of the betting test: the probability of ever speaking although the share is at the line."""
+FLAG_SHARE, FLAG_RISE, FLAG_MOST = 0.5, 0.25, 0.9
+"""Harmless share of flat batches: half, or a quarter more than at the start, but not over 90 %."""
+FLAG_RUN_LENGTH = 400.0
+"""Average steps to a false alarm at the least, while the share is harmless."""
 _RISEN = 1.2
 """A median of five is risen where it is so many long-run deviations over the baseline: about two standard errors."""
 _SATURATED = 0.05
@@ -58,8 +62,8 @@ def told(
     *,
     floor: FloatArray | float = 0.0,
     warn: bool = False,
-) -> Told | None:
-    """What a rule says of its signal; ``None`` where the rule has no line of this kind.
+) -> Told:
+    """What a rule says of its signal.
 
     Args:
         rule: Which alarm.
@@ -67,13 +71,11 @@ def told(
         values: The signal, shape (runs, steps), finite.
         others: Signals that gates look at, on the same steps: by name; NaN before they are first observed.
         floor: The least the noise may be, from the size of the batches.
-        warn: The lines of a warning; gates do not count for it.
+        warn: By the lines of a warning, which the rule must have; gates do not count for it.
     """
     kind = "warn_" if warn else ""
-    if warn and not any(name.startswith("warn_") for name in lines):
-        return None
     if rule.test == "runs":
-        return _runs(values, float(lines[f"{kind}level"]), int(lines["count"]))
+        return _runs(values, lines, kind)
     if rule.test == "betting":
         return _betting(values, float(lines[f"{kind}level"]))
     within = None if warn or rule.gate is None else gate(rule.gate, values, others)
@@ -81,7 +83,10 @@ def told(
         return _runaway(values, float(lines["level"]), float(lines["share"]), within)
     noise = long_run_noise(values, floor=floor)
     reference = _reference(rule, values)
-    found = watch(values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, within=within)
+    found = watch(
+        values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, slack=rule.least_distance,
+        limit=rule.limit, guard=lines.get("guard"), within=within,
+    )  # fmt: skip
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
 
 
@@ -109,12 +114,35 @@ def _material(rule: Rule, lines: Lines, kind: str, reference: FloatArray) -> Flo
     return np.asarray(sign * np.max(found, axis=0))
 
 
-def _runs(values: FloatArray, level: float, count: int) -> Told:
+def _runs(values: FloatArray, lines: Lines, kind: str) -> Told:
+    """In a row over the line; where the run began over it, over a multiple of its start."""
+    line, count = np.full(values.shape, float(lines[f"{kind}level"])), int(lines["count"])
+    if "share" in lines:
+        start = baseline(values)
+        line = np.where(start > line, float(lines["share"]) * start, line)
     length = np.zeros(values.shape)
     for place in range(values.shape[1]):
         before = length[:, place - 1] if place else 0.0
-        length[:, place] = np.where(values[:, place] > level, before + 1.0, 0.0)
-    return Told(_first(length >= count), length, np.full(values.shape, level), values.shape[1] >= count)
+        length[:, place] = np.where(values[:, place] > line[:, place], before + 1.0, 0.0)
+    judged = np.arange(values.shape[1]) >= (WINDOW if "share" in lines else 0)
+    return Told(_first((length >= count) & judged), length, line, values.shape[1] >= count)
+
+
+def told_of_flags(rule: Rule, values: FloatArray, others: Mapping[str, FloatArray | Outcome]) -> Told:
+    """A rule of shares where only 0 or 1 is known at each step: has the share risen to nearly all?"""
+    share = np.minimum(FLAG_MOST, np.maximum(FLAG_SHARE, _share_at_start(values) + FLAG_RISE))
+    statistic = flag_cusum(values, share)
+    over = statistic >= np.log(FLAG_RUN_LENGTH)
+    if rule.gate is not None:
+        over &= gate(rule.gate, values, others)
+    return Told(_first(over), statistic, share, values.shape[1] > WINDOW)
+
+
+def _share_at_start(values: FloatArray) -> FloatArray:
+    share = np.full(values.shape, np.nan)
+    if values.shape[1] > WINDOW:
+        share[:, WINDOW:] = values[:, :WINDOW].mean(axis=1)[:, None]
+    return share
 
 
 def _betting(values: FloatArray, level: float) -> Told:

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from trajlab.checks.alarm_rules import GATES, RULES, Rule
-from trajlab.checks.alarm_tests import BETTING_LEVEL, FloatArray, Outcome, Told, told
+from trajlab.checks.alarm_rules import FLAGS, GATES, RULES, Rule
+from trajlab.checks.alarm_tests import BETTING_LEVEL, FloatArray, Outcome, Told, told, told_of_flags
 from trajlab.checks.facts import thresholds as shipped
 from trajlab.checks.finding import Evidence, Finding, Status
 from trajlab.measures.step_signals import BY_SIGNAL
@@ -91,8 +91,8 @@ class Series(msgspec.Struct, frozen=True):
 
     steps: list[int]
     values: FloatArray
-    n: FloatArray
-    """Trajectories behind each value; NaN: not known."""
+    error: FloatArray
+    """Standard error of each value from the trajectories of its batch; NaN: not known."""
 
 
 def series_of(signals: pl.DataFrame) -> dict[str, Series]:
@@ -100,11 +100,11 @@ def series_of(signals: pl.DataFrame) -> dict[str, Series]:
     found = {}
     kept = signals.filter(pl.col("value").is_finite()).sort("step").unique(["signal", "step"], keep="last")
     for (name,), part in kept.sort("step").partition_by("signal", as_dict=True).items():
-        n = part["n"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        found[str(name)] = Series(part["step"].to_list(), part["value"].to_numpy(), n)
+        error = part.select((pl.col("sd") / pl.col("n").sqrt()).fill_null(float("nan"))).to_series().to_numpy()
+        found[str(name)] = Series(part["step"].to_list(), part["value"].to_numpy(), error)
     loss = found.get("loss")
     if loss is not None and (loss.values != 0).any():
-        found["flat_loss"] = Series(loss.steps, (loss.values == 0).astype(np.float64), loss.n)
+        found["flat_loss"] = Series(loss.steps, (loss.values == 0).astype(np.float64), loss.error)
     return found
 
 
@@ -116,7 +116,9 @@ def _outcome_signal(series: Mapping[str, Series]) -> str | None:
     return scores[0][1] if scores else None
 
 
-def _alarm(rule: Rule, lines: dict[str, Any], run: str | None, series: Mapping[str, Series], outcome: str | None) -> Alarm:
+def _alarm(
+    rule: Rule, lines: dict[str, Any], run: str | None, series: Mapping[str, Series], outcome: str | None
+) -> Alarm:
     name = next((item for item in (rule.signal, *rule.instead) if item in series), rule.signal)
     own = series.get(name)
     others = {} if own is None else _aligned(own, series, outcome)
@@ -124,12 +126,18 @@ def _alarm(rule: Rule, lines: dict[str, Any], run: str | None, series: Mapping[s
     if own is None or missing is not None:
         return _unobserved(rule, run, name, missing or name, 0 if own is None else len(own.steps))
     values, floor = own.values[None, :], _floor(own)[None, :]
-    alarmed = told(rule, lines, values, others, floor=floor)
-    warned = told(rule, lines, values, others, floor=floor, warn=True)
-    assert alarmed is not None
+    if rule.test == "cusum" and name in FLAGS:
+        alarmed, warned = told_of_flags(rule, values, others), None
+    else:
+        alarmed = told(rule, lines, values, others, floor=floor)
+        warned = told(rule, lines, values, others, floor=floor, warn=True) if _has_warning(lines) else None
     if not alarmed.judged:
         return _too_few(rule, run, name, own)
     return _said(rule, lines, run, name, own, alarmed, warned)
+
+
+def _has_warning(lines: Mapping[str, Any]) -> bool:
+    return any(name.startswith("warn_") for name in lines)
 
 
 def _aligned(own: Series, series: Mapping[str, Series], outcome: str | None) -> dict[str, FloatArray | Outcome]:
@@ -156,14 +164,9 @@ def _missing_gate(rule: Rule, others: Mapping[str, FloatArray | Outcome]) -> str
 
 
 def _floor(own: Series) -> FloatArray:
-    """Least noise of a share by the size of its batch: that of independent trajectories; 0 where it is no share."""
-    values = own.values
-    if not len(values) or np.isnan(own.n).all() or (values < 0).any() or (values > 1).any():
-        return np.zeros(len(values))
-    n = np.where(np.isnan(own.n), np.nanmedian(own.n), own.n)
-    level = np.cumsum(values) / np.arange(1, len(values) + 1)
-    smoothed = (level * n + 0.5) / (n + 1)
-    return np.asarray(np.sqrt(smoothed * (1 - smoothed) / n))
+    """Least noise by the size of the batches: the standard error of a mean, over the steps so far; 0: not known."""
+    known = np.where(np.isfinite(own.error), own.error, 0.0) ** 2
+    return np.asarray(np.sqrt(np.cumsum(known) / np.arange(1, len(known) + 1)))
 
 
 def _said(
@@ -202,10 +205,7 @@ def _onset(rule: Rule, shown: Told, own: Series, place: int) -> int | None:
         return None
     if rule.test == "betting":
         return 0
-    if rule.test == "runaway":
-        over = own.values > shown.line[0]
-    else:
-        over = shown.statistic[0] > 0
+    over = own.values > shown.line[0] if rule.test == "runaway" else shown.statistic[0] > 0
     below = np.flatnonzero(~over[: place + 1])
     return int(below[-1]) + 1 if len(below) else 0
 
@@ -241,11 +241,15 @@ def _springs(rule: Rule, lines: dict[str, Any], own: Series) -> list[Evidence]:
     """Every crossing of the line, for rules that classify them."""
     if rule.test != "runaway":
         return []
+    level = float(lines["level"])
     return [
-        Evidence(text=f"{item.kind}: over {lines['level']:g} from step {own.steps[item.first]} to {own.steps[item.last]}, "
-                      f"peak {item.peak:.4g}" + (", not over yet" if item.open else ""), step=own.steps[item.first])
-        for item in crossings(own.values, float(lines["level"]), grown=float(lines["share"]))
-    ]  # fmt: skip
+        Evidence(
+            text=f"{item.kind}: over {level:g} from step {own.steps[item.first]} to {own.steps[item.last]}, "
+            f"peak {item.peak:.4g}" + (", not over yet" if item.open else ""),
+            step=own.steps[item.first],
+        )
+        for item in crossings(own.values, level, grown=float(lines["share"]))
+    ]
 
 
 def rate(rule: Rule, lines: Mapping[str, Any], own: Series) -> str:
@@ -276,7 +280,8 @@ def _finite(value: float) -> float | None:
 def _unobserved(rule: Rule, run: str | None, name: str, missing: str, steps: int) -> Alarm:
     signal = BY_SIGNAL.get(missing)
     wanted = signal.to_log if signal is not None else "an outcome that is not the training reward"
-    return _silent(rule, run, name, steps, f"{rule.title}: {missing.replace('_', ' ')} is not observed", f"Log {wanted}.")
+    message = f"{rule.title}: {missing.replace('_', ' ')} is not observed"
+    return _silent(rule, run, name, steps, message, f"Log {wanted}.")
 
 
 def _too_few(rule: Rule, run: str | None, name: str, own: Series) -> Alarm:

@@ -207,11 +207,10 @@ def _tidy(sums: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _from_metrics(corpus: Corpus, run: str | None) -> pl.DataFrame:
-    rows = corpus.metrics.filter(pl.col("name").is_not_null() & pl.col("value").is_not_null())
+    rows = corpus.metrics.filter(pl.col("counts") & pl.col("name").is_not_null() & pl.col("value").is_not_null())
     if run is not None:
         rows = rows.filter(pl.col("run") == run)
-    key = ["run", "name", "step"]
-    last = rows.sort("source", "line").unique(key, keep="last", maintain_order=True).select(*key, "value").collect()
+    last = rows.select("run", "name", "step", "value").collect()
     parts = [_of_metric(last, signal) for signal in SIGNALS if signal.metrics]
     passed = last.filter(pl.any_horizontal(pl.col("name").str.starts_with(start) for start in PASSED_ON))
     parts.append(passed.select("run", "step", "value", signal="name"))

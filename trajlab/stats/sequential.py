@@ -22,11 +22,16 @@ from trajlab.stats.intervals import proportion
 
 WINDOW = 10
 """Steps of the baseline; none of them is judged."""
-SLACK = 3.0
-"""A line is at least so many long-run standard deviations away from what was."""
+SLACK = 2.5
+"""A line is at least so many long-run standard deviations away from the baseline."""
+SLACK_OF_BEST = 3.0
+"""The same for the best so far, which is the largest of many medians and so lies higher."""
 LIMIT = 3.0
 """The sum at which an alarm is raised; a step adds at most 1, so that it takes at least three steps."""
+UNIT = 0.5
+"""A step counts in full from so many long-run standard deviations beyond the line."""
 _EVERY = 5
+_LATELY = 30
 _PRIOR_AUTOCORRELATION = 0.3
 _PRIOR_WEIGHT = 20.0
 _MOST_AUTOCORRELATION = 0.8
@@ -53,6 +58,7 @@ def long_run_noise(values: npt.ArrayLike, window: int = WINDOW, floor: npt.Array
     With d1 and d2 the medians of |x(t+1) − x(t)| and |x(t+2) − x(t)|, an AR(1) series has ρ = d2²/d1² − 1 and a
     long-run standard deviation of 1.4826 d1 √((1 + ρ)/2) / (1 − ρ). ρ is kept within 0 and 0.8 and shrunk to 0.3 with
     the weight of 20 steps; the result is enlarged by 1 + 3/steps while it rests on few, and renewed every fifth step.
+    The larger of the estimates from all steps and from the last 30 counts, for noise may grow with the level.
 
     Args:
         values: shape (runs, steps), finite.
@@ -70,13 +76,21 @@ def long_run_noise(values: npt.ArrayLike, window: int = WINDOW, floor: npt.Array
     noise = np.full((runs, steps), np.nan)
     one, two = np.abs(np.diff(series, axis=1)), np.abs(series[:, 2:] - series[:, :-2])
     for known in range(window, steps, _EVERY):
-        d1, d2 = np.median(one[:, : known - 1], axis=1), np.median(two[:, : known - 2], axis=1)
-        ratio = np.divide(d2, d1, out=np.ones(runs), where=d1 > 0)
-        rho = np.clip(ratio * ratio - 1.0, 0.0, _MOST_AUTOCORRELATION)
-        rho = (known * rho + _PRIOR_WEIGHT * _PRIOR_AUTOCORRELATION) / (known + _PRIOR_WEIGHT)
-        scale = 1.4826 * d1 * np.sqrt((1 + rho) / 2) / (1 - rho) * (1 + _SMALL_SAMPLE / known)
+        scale = _scale(one[:, : known - 1], two[:, : known - 2])
+        if known > _LATELY:
+            scale = np.maximum(scale, _scale(one[:, known - _LATELY : known - 1], two[:, known - _LATELY : known - 2]))
         noise[:, known : known + _EVERY] = scale[:, None]
     return np.asarray(np.maximum(noise, np.broadcast_to(np.asarray(floor, dtype=np.float64), noise.shape)))
+
+
+def _scale(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Long-run standard deviation from the absolute differences over one step and over two, shape (runs, places)."""
+    known = one.shape[1] + 1
+    d1, d2 = np.median(one, axis=1), np.median(two, axis=1)
+    ratio = np.divide(d2, d1, out=np.ones(len(d1)), where=d1 > 0)
+    rho = np.clip(ratio * ratio - 1.0, 0.0, _MOST_AUTOCORRELATION)
+    rho = (known * rho + _PRIOR_WEIGHT * _PRIOR_AUTOCORRELATION) / (known + _PRIOR_WEIGHT)
+    return np.asarray(1.4826 * d1 * np.sqrt((1 + rho) / 2) / (1 - rho) * (1 + _SMALL_SAMPLE / known))
 
 
 def baseline(values: npt.ArrayLike, window: int = WINDOW) -> FloatArray:
@@ -118,15 +132,16 @@ def watch(
     noise: FloatArray,
     *,
     high: bool,
-    slack: float = SLACK,
+    slack: float | None = None,
     limit: float = LIMIT,
+    guard: float | None = None,
     within: npt.NDArray[np.bool_] | None = None,
 ) -> Watch:
     """One-sided CUSUM over a line, each step counting at most 1.
 
     The line is the material one, or the reference moved by ``slack`` times the noise, whichever is further away. The
-    statistic is S(t) = max(0, S(t−1) + clip(±(x(t) − line(t)) / noise(t), −1, 1)); an alarm is S ≥ ``limit``. A series
-    that stays where it was is then alarmed with the rate of `false_alarm_rate`, however often one looks.
+    statistic is S(t) = max(0, S(t−1) + clip(±(x(t) − line(t)) / (0.5 noise(t)), −1, 1)); an alarm is S ≥ ``limit``. A
+    series that stays where it was is alarmed with the rate of `false_alarm_rate`, however often one looks.
 
     Args:
         values: shape (runs, steps), finite.
@@ -134,8 +149,9 @@ def watch(
         material: the line by its meaning, shape (runs, steps).
         noise: long-run standard deviation, shape (runs, steps).
         high: above the line is bad; else below it.
-        slack: least distance of line and reference, in units of the noise.
-        limit: sum that raises the alarm.
+        slack: least distance of line and reference, in units of the noise; ``None``: `SLACK`.
+        limit: sum that raises the alarm; the sum grows to no more than twice as much.
+        guard: the noise counts for no more than moves the line by this share of the reference; ``None``: in full.
         within: steps at which the sum may grow; elsewhere it falls by 1.
 
     References:
@@ -144,18 +160,21 @@ def watch(
     """
     series = _as_runs(values)
     sign = 1.0 if high else -1.0
+    slack = SLACK if slack is None else slack
+    if guard is not None:
+        noise = np.minimum(noise, guard * np.abs(reference) / slack)
     apart = reference + sign * slack * noise
     line = np.where(np.isfinite(apart), np.maximum(sign * material, sign * apart) * sign, material)
     line = np.where(np.isnan(reference) | np.isnan(noise), np.nan, line)
     gap = sign * (series - line)
-    scores = np.clip(np.divide(gap, noise, out=np.sign(gap), where=noise > 0), -1.0, 1.0)
+    scores = np.clip(np.divide(gap, UNIT * noise, out=np.sign(gap), where=noise > 0), -1.0, 1.0)
     scores = np.where(np.isnan(scores), -1.0, scores)
     if within is not None:
         scores = np.where(within, scores, -1.0)
     statistic = np.empty(series.shape)
     total = np.zeros(len(series))
     for place in range(series.shape[1]):
-        total = np.maximum(0.0, total + scores[:, place])
+        total = np.clip(total + scores[:, place], 0.0, 2 * limit)
         statistic[:, place] = total
     over = statistic >= limit - 1e-9
     first = np.where(over.any(axis=1), over.argmax(axis=1), -1).astype(np.int64)
@@ -181,7 +200,7 @@ def false_alarm_rate(
     correlation: float = 0.5,
     steps: int = 200,
     runs: int = 2000,
-    slack: float = SLACK,
+    slack: float | None = None,
     limit: float = LIMIT,
 ) -> Estimate:
     """Share of stationary AR(1) series that `watch` alarms although nothing changed, in the worst case.
@@ -195,9 +214,10 @@ def false_alarm_rate(
         correlation: Lag-1 autocorrelation of the batch means.
         steps: Training steps of a run.
         runs: Runs simulated.
-        slack: As for `watch`.
+        slack: As for `watch`; ``None``: `SLACK`, or `SLACK_OF_BEST`.
         limit: As for `watch`.
     """
+    slack = (SLACK_OF_BEST if best else SLACK) if slack is None else slack
     series = autoregressive(runs, steps, correlation, rng)
     noise = long_run_noise(series)
     reference = best_so_far(series) if best else baseline(series)

@@ -100,8 +100,8 @@ def runs_rule_rate(
     beyond = series > _normal_quantile(1 - share)
     if steps < count:
         return proportion(np.zeros(runs))
-    windows = np.lib.stride_tricks.sliding_window_view(beyond, count, axis=1).all(axis=2)
-    return proportion(windows.any(axis=1))
+    windows = np.lib.stride_tricks.sliding_window_view(beyond, count, axis=1)
+    return proportion(np.any(np.all(windows, axis=2), axis=1))
 
 
 def observed_run_rate(values: npt.ArrayLike, line: float, count: int, *, high: bool = True) -> Estimate:
@@ -120,8 +120,9 @@ def crossings(values: npt.ArrayLike, line: float, *, high: bool = True, grown: f
 
     A spring is back within one step. A stretch that lasts is a runaway from the first step at which it has risen on: at
     least four values over the line, the newest the highest and ``grown`` times the line, and rising by an exact
-    Mann–Kendall test (one-sided, 0.05). Everything else is an excursion. A stretch is tested anew as it grows: one of
-    exchangeable values is called a runaway with probability 1/24 at its fourth step.
+    Mann–Kendall test (one-sided, 0.05). Everything else is an excursion, and so is what was over the line from the
+    first step. A stretch is tested anew as it grows: one of exchangeable values is called a runaway with probability
+    1/24 at its fourth step.
 
     Args:
         values: shape (steps,), in order; NaN = not observed, left out.
@@ -138,7 +139,9 @@ def crossings(values: npt.ArrayLike, line: float, *, high: bool = True, grown: f
     found = []
     for first, last in runs_over(series, line, 1, high=high):
         inside = places[(places >= first) & (places <= last)]
-        rising = _rising_at(sign * series[inside], sign * line * grown if line > 0 else sign * line)
+        rising = None
+        if first > places[0]:  # what was over the line from the start has not crossed it
+            rising = _rising_at(sign * series[inside], sign * line * grown if line > 0 else sign * line)
         kind: CrossingKind = "spring" if len(inside) == 1 else "excursion"
         told = inside[min(1, len(inside) - 1)]
         if rising is not None:
