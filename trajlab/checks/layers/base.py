@@ -70,12 +70,30 @@ class RunFacts(msgspec.Struct):
         return first_of(self.signals, *names)
 
     @property
+    def other_scale(self) -> str | None:
+        """Why lines on scores say nothing here; ``None``: the rewards are of about 0 to 1."""
+        known = [] if self.score is None else list(self.score.means)
+        if self.rewards is not None:
+            known += self.rewards["reward"].drop_nulls().to_list()
+        for name in ("score.max", "score.min"):
+            signal = self.signal(name)
+            known += [] if signal is None else signal.values.tolist()
+        most = max(map(abs, known), default=0.0)
+        return f"rewards reach {number(most)}; the line is for rewards of about 0 to 1" if most > UNIT else None
+
+    @property
     def hollow(self) -> Signal | None:
         """Share of hollow or aborted trajectories by step."""
         return self.signal("hollow_rate", "aborted.ratio")
 
 
 Check = Callable[[RunFacts], Finding]
+
+
+UNIT = 1.5
+"""Lines on scores are for rewards of about 0 to 1; beyond this they say nothing."""
+FEWEST = 8
+"""Training steps from which a course over them is judged."""
 
 
 class Panel(msgspec.Struct, frozen=True):
@@ -102,6 +120,8 @@ class Layer(msgspec.Struct, frozen=True):
     panels: Callable[[RunFacts], list[Panel]] = lambda _: []
     absent: Callable[[RunFacts], str | None] = lambda _: None
     """Why the layer does not apply to a run; ``None`` where it does."""
+    core: frozenset[str] = frozenset()
+    """Codes of which one must be observed for the layer to be judged; empty: any."""
     lead: str = ""
     """Code of the finding that speaks for the layer where it is loud, whatever came earlier."""
 
@@ -138,18 +158,28 @@ def examine(layer: Layer, facts: RunFacts, more: Iterable[Finding] = ()) -> Laye
         findings = [*more, *(check(facts) for check in layer.checks)]
     findings.sort(key=_gravest_first)
     first = findings[0]
+    status = first.status
+    if status == "ok" and not _judged(layer, findings):
+        first = next(item for item in findings if item.code in layer.core)
+        status = "unobserved"
     spoken = next((item for item in findings if item.code == layer.lead and item.status in _LOUD), first)
     return LayerReport(
         code=layer.code,
         title=layer.title,
         question=layer.question,
-        status=first.status,
+        status=status,
         message=_message(spoken, findings),
         step=first.step,
         advice=spoken.advice,
         findings=findings,
         panels=[] if why is not None else [panel for panel in layer.panels(facts) if panel.curves],
     )
+
+
+def _judged(layer: Layer, findings: Sequence[Finding]) -> bool:
+    """What the layer is about is observed, not only what stands beside it."""
+    seen = {item.code for item in findings if item.status in ("ok", *_LOUD)}
+    return not layer.core or bool(seen & layer.core)
 
 
 def _gravest_first(finding: Finding) -> tuple[int, bool, bool, int, str]:

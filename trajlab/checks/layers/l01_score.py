@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
 from trajlab.checks.finding import Finding
-from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, listed, number, plural
+from trajlab.checks.layers.base import FEWEST, Layer, Panel, RunFacts, Says, listed, number, plural
 from trajlab.measures.signals import Signal
 
 LAYER_CODE = "L1"
@@ -24,8 +25,8 @@ def trend(facts: RunFacts) -> Finding:
         f"mean {number(score.mean.value)} over {plural(len(score.means), 'step')}, highest {number(score.maximum)} at step "
         f"{score.steps[best]}, standard deviation {number(score.std)}"
     )
-    if score.trend.p_value is None:
-        return says.unobserved(_SCORE + " at three steps or more", f"{told}; no trend of fewer than three steps")
+    if len(score.means) < FEWEST or score.trend.p_value is None:
+        return says.unobserved(_SCORE + f" at {FEWEST} steps or more", f"{told}: too few steps for a trend")
     slope = f"{number(100 * (score.slope.value or 0.0))} in 100 steps (Theil–Sen, p {score.trend.p_value:.2g})"
     evidence: list[tuple[str, int | None]] = [(_epochs(facts), None)] if len(score.epochs) > 1 else []
     kept = _kept(score.means)
@@ -59,12 +60,16 @@ def _kept(means: list[float]) -> float | None:
 def spread(facts: RunFacts) -> Finding:
     """Does the score swing from batch to batch?"""
     says, score = Says("D102", LAYER_CODE, "spread of the batch means"), facts.score
-    if score is None or len(score.means) < 3:
-        return says.unobserved(_SCORE)
+    if score is None or len(score.means) < FEWEST:
+        return says.unobserved(f"{_SCORE}, at {FEWEST} steps or more")
+    if (why := facts.other_scale) is not None:
+        return says.not_applicable(f"standard deviation {number(score.std)}; {why}")
     line = facts.line("score_spread")
-    told = f"standard deviation {number(score.std)}, line {line:g}"
-    if score.std <= line:
-        return says("ok", told)
+    # Half the mean squared difference of neighbours: what is left of the variance without the course of the run.
+    swing = math.sqrt(float(np.mean(np.diff(score.means) ** 2)) / 2)
+    told = f"standard deviation {number(score.std)}, line {line:g}; {number(swing)} from batch to batch"
+    if score.std <= line or swing < score.std / 2:
+        return says("ok", told + ("" if score.std <= line else ": most of it is the course of the run"))
     return says("warn", told, advice="The batch is small for rewards that differ so much: double the batch.")
 
 
@@ -73,6 +78,8 @@ def plateau(facts: RunFacts) -> Finding:
     says, score = Says("D103", LAYER_CODE, "plateau"), facts.score
     if score is None:
         return says.unobserved(_SCORE)
+    if (why := facts.other_scale) is not None:
+        return says.not_applicable(why)
     values = [(name, e.value) for name, e in zip(score.epoch_names, score.epochs, strict=True) if e.value is not None]
     if len(values) < 2:
         return says.not_applicable("one epoch or period only")
@@ -93,8 +100,10 @@ def plateau(facts: RunFacts) -> Finding:
 def few_succeed(facts: RunFacts) -> Finding:
     """Are there batches that show what the model can do, and most that fall short of it?"""
     says, score = Says("D104", LAYER_CODE, "few succeed, most fail"), facts.score
-    if score is None or score.mean.value is None:
-        return says.unobserved(_SCORE)
+    if score is None or score.mean.value is None or len(score.means) < FEWEST:
+        return says.unobserved(f"{_SCORE}, at {FEWEST} steps or more")
+    if (why := facts.other_scale) is not None:
+        return says.not_applicable(why)
     most, mean = facts.line("few_succeed", "most"), facts.line("few_succeed", "mean")
     told = f"highest batch mean {number(score.maximum)} (line {most:g}), mean {number(score.mean.value)} (line {mean:g})"
     if score.maximum <= most or score.mean.value >= mean:
@@ -172,4 +181,5 @@ LAYER = Layer(
     "Does the run get better, and does what is independent of the reward say so too?",
     (trend, spread, plateau, few_succeed, cuts, reconciled, seeds),
     panels,
+    core=frozenset({"D101"}),
 )

@@ -105,4 +105,4 @@ def panels(facts: RunFacts) -> list[Panel]:
 
 
 LAYER = Layer("L3", "Differences within groups", "Is there any contrast to learn from?",
-              (zero_variance, advantage_range, waste, composition), panels)  # fmt: skip
+              (zero_variance, advantage_range, waste, composition), panels, core=frozenset({"A009", "A022", "D301", "D302", "G001"}))  # fmt: skip

@@ -164,4 +164,4 @@ def panels(facts: RunFacts) -> list[Panel]:
 
 
 LAYER = Layer("L4", "Strength of the update", "How far does an update move the policy, and is it what was configured?",
-              (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate), panels)  # fmt: skip
+              (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate), panels, core=frozenset({"D401", "D402", "D403"}))  # fmt: skip

@@ -178,4 +178,4 @@ def panels(facts: RunFacts) -> list[Panel]:
 
 
 LAYER = Layer("L5", "Critic", "Is there a value baseline to speak of?",
-              (starved, explained, whitening, in_a_row, negative, learning_rate, pace), panels, without_critic)  # fmt: skip
+              (starved, explained, whitening, in_a_row, negative, learning_rate, pace), panels, without_critic, core=frozenset({"D501", "D502", "D504", "D505"}))  # fmt: skip

@@ -68,4 +68,4 @@ def panels(facts: RunFacts) -> list[Panel]:
     return [Panel("entropy", {"entropy": signal}, lines=lines)]
 
 
-LAYER = Layer("L6", "Entropy and exploration", "Is there still something to find out?", (entropy, diversity), panels)
+LAYER = Layer("L6", "Entropy and exploration", "Is there still something to find out?", (entropy, diversity), panels, core=frozenset({"A011", "D601"}))

@@ -85,4 +85,4 @@ def panels(facts: RunFacts) -> list[Panel]:
 
 
 LAYER = Layer("L7", "Truncation", "Is what is learned from whole?", (responses, prompts, aborted, length), panels,
-              lead="D701")  # fmt: skip
+              core=frozenset({"A005", "D701", "D702", "D703", "T001"}), lead="D701")  # fmt: skip

@@ -75,4 +75,4 @@ def panels(facts: RunFacts) -> list[Panel]:
     return [Panel("seconds", curves)]
 
 
-LAYER = Layer("L8", "Throughput and time", "Where does the time go?", (phases, seconds, idle), panels)
+LAYER = Layer("L8", "Throughput and time", "Where does the time go?", (phases, seconds, idle), panels, core=frozenset({"D801", "D802"}))

@@ -105,4 +105,4 @@ def panels(facts: RunFacts) -> list[Panel]:
     return [*found, Panel("parts of the reward", dict(list(parts.items())[:6]))]
 
 
-LAYER = Layer("L11", "Reward design", "Does the reward say what is meant?", (values, components, outcome, errors_as_zero), panels)
+LAYER = Layer("L11", "Reward design", "Does the reward say what is meant?", (values, components, outcome, errors_as_zero), panels, core=frozenset({"D1101", "D1102", "D1103"}))

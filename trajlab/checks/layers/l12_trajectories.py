@@ -75,4 +75,4 @@ def panels(facts: RunFacts) -> list[Panel]:
 _TITLES = {"tool_use_rate": "uses a tool", "think_fraction": "think calls of all calls", "mean_steps": "steps per trajectory",
            "invalid_rate": "invalid calls per step", "repetition_rate": "stuck or repetitive", "hollow_rate": "hollow trajectories"}  # fmt: skip
 
-LAYER = Layer("L12", "Trajectory anomalies", "Do the agents still act?", (tools_gone, single_steps, hollow), panels)
+LAYER = Layer("L12", "Trajectory anomalies", "Do the agents still act?", (tools_gone, single_steps, hollow), panels, core=frozenset({"A001", "A002", "A003", "A004", "A006", "B001", "B002", "B003", "B004", "B005", "B006", "D1201", "D1202"}))
