@@ -103,7 +103,10 @@ def _behaviour(d: RunDiagnosis, run: Description) -> Iterator[Claim]:
     ):  # fmt: skip
         value = measured[name].value
         yield from _figure("5", run, name, figure, None if value is None else factor * value)
-    for name, printed, factor in (("tool_use_rate", told.epoch_tool_use_pct, 100), ("mean_steps", told.epoch_mean_steps, 1)):
+    for name, printed, factor in (
+        ("tool_use_rate", told.epoch_tool_use_pct, 100),
+        ("mean_steps", told.epoch_mean_steps, 1),
+    ):
         for epoch, figure in enumerate(printed):
             value = d.facts.periods[name][epoch][1].value
             yield from _figure("5", run, f"{name} in epoch {epoch}", figure, None if value is None else factor * value)
@@ -115,13 +118,19 @@ def _behaviour(d: RunDiagnosis, run: Description) -> Iterator[Claim]:
 
 def _series(d: RunDiagnosis, run: Description) -> Iterator[Claim]:
     """Sections 6 to 8, from `result.json` as a program would read them."""
-    found = {(m.name.removeprefix("series."), m.group): m.value for m in d.result().measures if m.name.startswith("series.")}
+    found = {
+        (m.name.removeprefix("series."), m.group): m.value for m in d.result().measures if m.name.startswith("series.")
+    }
     names = {
-        "actor/kl_loss": ("6", "kl.loss"), "actor/ppo_kl": ("6", "kl.update"), "actor/pg_clipfrac": ("6", "clip_fraction"),
-        "actor/pg_clipfrac_lower": ("6", "clip_fraction.dual"), "actor/grad_norm": ("6", "actor.grad_norm"),
-        "actor/entropy": ("7", "entropy"), "response_length/clip_ratio": ("8", "response_tokens.clip_ratio"),
+        "actor/kl_loss": ("6", "kl.loss"),
+        "actor/ppo_kl": ("6", "kl.update"),
+        "actor/pg_clipfrac": ("6", "clip_fraction"),
+        "actor/pg_clipfrac_lower": ("6", "clip_fraction.dual"),
+        "actor/grad_norm": ("6", "actor.grad_norm"),
+        "actor/entropy": ("7", "entropy"),
+        "response_length/clip_ratio": ("8", "response_tokens.clip_ratio"),
         "timing_s/step": ("8", "step.seconds"),
-    }  # fmt: skip
+    }
     for raw, (section, name) in names.items():
         plan = run.series.get(raw)
         if plan is None:
@@ -133,14 +142,20 @@ def _series(d: RunDiagnosis, run: Description) -> Iterator[Claim]:
             yield from _figure(section, run, f"{name} at step {step}", printed, d.facts.signals[name].at(step))
     entropy, plan = d.facts.signals["entropy"], run.series["actor/entropy"]
     yield from _figure("7", run, "entropy change", plan.change_pct, 100 * (entropy.last / entropy.first - 1))
-    yield from _figure("8", run, "generation's share of the time", run.series["gen_share"].mean, phase_shares(d.facts)["gen"])
+    yield from _figure(
+        "8", run, "generation's share of the time", run.series["gen_share"].mean, phase_shares(d.facts)["gen"]
+    )
     prompt = d.facts.signals["prompt_tokens.clip_ratio"].mean
     planned = 100 * float(run.series["prompt_length/clip_ratio"].path[0][1])
-    yield Claim("8", run.name, f"prompts cut {planned:.3g} %", f"{100 * prompt:.3g} %", abs(100 * prompt - planned) < 1e-9)
+    yield Claim(
+        "8", run.name, f"prompts cut {planned:.3g} %", f"{100 * prompt:.3g} %", abs(100 * prompt - planned) < 1e-9
+    )
     if run.total_h is None:
         return
     hours, whole = d.facts.signals["step.seconds"].values.sum() / 3600, float(run.total_h)
-    yield Claim("8", run.name, f"the steps take no more than the printed {whole} h", f"{hours:.2f} h", hours <= whole + 0.05)
+    yield Claim(
+        "8", run.name, f"the steps take no more than the printed {whole} h", f"{hours:.2f} h", hours <= whole + 0.05
+    )
 
 
 def _figure(section: str, run: Description, name: str, printed: Decimal | None, value: float | None) -> Iterator[Claim]:
@@ -158,7 +173,13 @@ def claims_of_all(runs: Mapping[str, RunDiagnosis]) -> Iterator[Claim]:
 
     def only(section: str, text: str, code: str, wanted: tuple[str, ...]) -> Claim:
         found = [name for name in maths if code in loud[name]]
-        return Claim(section, ", ".join(wanted) or "none", text, ", ".join(found) or "none", found == [n for n in maths if n in wanted])
+        return Claim(
+            section,
+            ", ".join(wanted) or "none",
+            text,
+            ", ".join(found) or "none",
+            found == [n for n in maths if n in wanted],
+        )
 
     for name in maths:
         d = runs[name]
@@ -187,7 +208,13 @@ def claims_of_r3(d: RunDiagnosis) -> Iterator[Claim]:
     gone, single, collapse = (finding(d, code) for code in ("D1201", "D1202", "B007"))
     yield Claim("5", "R3", "tools gone in the last epoch", gone.message, gone.status == "alarm")
     yield Claim("5", "R3", "one step per trajectory in the last epoch", single.message, single.status == "warn")
-    yield Claim("5", "R3", "onset E2", collapse.message, collapse.status == "alarm" and "in epoch 2, the onset" in collapse.message)
+    yield Claim(
+        "5",
+        "R3",
+        "onset E2",
+        collapse.message,
+        collapse.status == "alarm" and "in epoch 2, the onset" in collapse.message,
+    )
     cut = finding(d, "D701")
     yield Claim("8", "R3", "output clipping is a symptom", cut.message, "a symptom, not the cause" in cut.message)
     rows = [row.signal for row in d.diagnosis.onsets]
@@ -195,7 +222,13 @@ def claims_of_r3(d: RunDiagnosis) -> Iterator[Claim]:
     yield Claim("6", "R3", "KL before tools before entropy before clipping", ", ".join(rows),
                 list(first.values()) == sorted(first.values()))  # fmt: skip
     random = alarm(d, "A013")
-    yield Claim("7", "R3", "entropy up while tools fall: random collapse", f"{random.status} {random.first_step}", random.status == "alarm")
+    yield Claim(
+        "7",
+        "R3",
+        "entropy up while tools fall: random collapse",
+        f"{random.status} {random.first_step}",
+        random.status == "alarm",
+    )
 
 
 def claims_of_r4(d: RunDiagnosis) -> Iterator[Claim]:
@@ -204,7 +237,9 @@ def claims_of_r4(d: RunDiagnosis) -> Iterator[Claim]:
     kl = finding(d, "D202")
     springs = [item.step for item in kl.evidence if "spring" in item.text]
     yield Claim("6", "R4", "springs at 37 and 56", f"{springs}", {37, 56} <= set(springs))
-    yield Claim("6", "R4", "peak 0.0786, whose step the report omits", kl.message, "highest 0.0786 at step" in kl.message)
+    yield Claim(
+        "6", "R4", "peak 0.0786, whose step the report omits", kl.message, "highest 0.0786 at step" in kl.message
+    )
     order = finding(d, "D101").evidence[0].text
     yield Claim("3", "R4", "called monotone, and is not", order, "not each above the one before" in order)
 
@@ -217,9 +252,17 @@ def claims_of_r6(d: RunDiagnosis) -> Iterator[Claim]:
     near = any(115 <= step <= 121 for step, _, _ in points)
     yield Claim("r6", "r6", "change point of the think fraction near 115 to 121", f"{points}", near)
     both = [rows[name].step for name in ("think_fraction", "all_negative") if name in rows]
-    yield Claim("r6", "r6", "think rose before the negative batches at 119", f"{both}", len(both) == 2 and both[0] < both[1] == 119)
+    yield Claim(
+        "r6",
+        "r6",
+        "think rose before the negative batches at 119",
+        f"{both}",
+        len(both) == 2 and both[0] < both[1] == 119,
+    )
     negative = finding(d, "D505")
-    yield Claim("r6", "r6", "negative batches at 119, 120 and 121", negative.message, "119, 120 and 121" in negative.message)
+    yield Claim(
+        "r6", "r6", "negative batches at 119, 120 and 121", negative.message, "119, 120 and 121" in negative.message
+    )
     starved = finding(d, "D501")
     ok = starved.status == "alarm" and "7 to 68, clip 1:" in starved.message
     yield Claim("r6", "r6", "starved critic: norms 7 to 68 under clip 1.0", starved.message, ok)
@@ -237,7 +280,9 @@ def claims_of_r7(d: RunDiagnosis) -> Iterator[Claim]:
     ok = rate.status == "warn" and rate.message.count("2.5e-06") == 2 and "5e-06 (119)" in rate.message
     yield Claim("r7", "r7", "configured 2.5e-6, applied 5e-6 for 119 steps", rate.message, ok)
     variance = finding(d, "D502")
-    yield Claim("r7", "r7", "no hand-over without 20 steps over 0.4", variance.message, "no hand-over yet" in variance.message)
+    yield Claim(
+        "r7", "r7", "no hand-over without 20 steps over 0.4", variance.message, "no hand-over yet" in variance.message
+    )
     yield Claim("r7", "r7", "best explained variance 0.64", variance.message, "best 0.64 " in variance.message)
     collapses = ", ".join(item.code for item in d.collapses)
     yield Claim("r7", "r7", "no collapse alarm", collapses or "none", not collapses)

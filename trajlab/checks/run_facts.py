@@ -82,7 +82,9 @@ def gather(
     run, known = population.run, diagnosable(corpus)
     for name in (run, *seeds):
         if name is None or name not in known:
-            raise UsageError("run", f"no run {name!r}", f"one of {', '.join(known) or 'none: nothing was read'}", "Name one of them")
+            raise UsageError(
+                "run", f"no run {name!r}", f"one of {', '.join(known) or 'none: nothing was read'}", "Name one of them"
+            )
     assert run is not None
     lines = thresholds(dict(overrides or {}))
     trajectories = select(corpus, population) if run in corpus.runs else nothing(corpus, population)
@@ -123,7 +125,11 @@ def nothing(corpus: Corpus, population: Population) -> Trajectories:
 def _with_rollouts(corpus: Corpus, facts: RunFacts, trajectories: Trajectories) -> tuple[list[Finding], list[Gate]]:
     """What rollouts tell beside the series: shares with intervals, groups, quadrants, the course over periods."""
     measured = measure_all(trajectories)
-    tables = (answer_by_tool_reward(corpus, trajectories), correct_by_tool(trajectories), reward_by_outcome(trajectories))
+    tables = (
+        answer_by_tool_reward(corpus, trajectories),
+        correct_by_tool(trajectories),
+        reward_by_outcome(trajectories),
+    )
     facts.course = course_of(corpus, trajectories)
     changes = None if facts.course.against_previous else facts.course.changes
     facts.audit = Facts(
@@ -182,7 +188,7 @@ def _score(
 
 
 def logged_epochs(signals: Mapping[str, Signal]) -> list[int]:
-    """First step of each epoch of the metric log; fractions count for the epoch they are in; empty where none is told."""
+    """First step of each epoch of the metric log, fractions within their epoch; empty where none is told."""
     epoch = signals.get("epoch")
     if epoch is None or not len(epoch.values) or (np.diff(epoch.values) < 0).any():
         return []
@@ -192,14 +198,22 @@ def logged_epochs(signals: Mapping[str, Signal]) -> list[int]:
 
 
 def _cuts(
-    corpus: Corpus, trajectories: Trajectories, settings: Configuration, signals: Mapping[str, Signal], boundaries: Sequence[int]
+    corpus: Corpus,
+    trajectories: Trajectories,
+    settings: Configuration,
+    signals: Mapping[str, Signal],
+    boundaries: Sequence[int],
 ) -> dict[str, list[int]]:
     if trajectories.frame.height:
         return {item.source: item.starts for item in partitions(corpus, trajectories, settings, boundaries)}
     logged = logged_epochs(signals)
     found = {"metrics": logged} if logged else {}
     epochs = configured_epochs(settings)
-    return found if epochs is None or not logged or epochs == len(logged) else {**found, "configured": [logged[0]] * epochs}
+    return (
+        found
+        if epochs is None or not logged or epochs == len(logged)
+        else {**found, "configured": [logged[0]] * epochs}
+    )
 
 
 def _peer(corpus: Corpus, run: str, population: Population) -> Peer:

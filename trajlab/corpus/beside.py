@@ -50,5 +50,7 @@ def _names(corpus: Corpus, other: Corpus) -> dict[str, str]:
             next_step = "Name the file or its folder like its run, or diagnose one run at a time"
             raise UsageError("--metrics", f"a log of {name!r}", f"one of the runs {', '.join(corpus.runs)}", next_step)
     if len(set(found.values())) < len(found):
-        raise UsageError("--metrics", f"logs of {', '.join(found)}", "those of one run", "Give the logs of one attempt only")
+        raise UsageError(
+            "--metrics", f"logs of {', '.join(found)}", "those of one run", "Give the logs of one attempt only"
+        )
     return found

@@ -105,9 +105,7 @@ def logged_signals(corpus: Corpus, run: str) -> dict[str, Signal]:
     for (name,), own in table.group_by(["name"], maintain_order=True):
         known = own.filter(pl.col("value").is_not_null())
         broken = own.filter(pl.col("value").is_null())["step"].to_list()
-        found[str(name)] = Signal(
-            str(name), known["step"].to_numpy(), known["value"].to_numpy(), "metrics", broken
-        )
+        found[str(name)] = Signal(str(name), known["step"].to_numpy(), known["value"].to_numpy(), "metrics", broken)
     return found
 
 

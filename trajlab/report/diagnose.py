@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-
 from trajlab.checks.facts import thresholds
 from trajlab.checks.run_facts import diagnosable
 from trajlab.corpus.beside import CorpusBeside

@@ -8,7 +8,7 @@ import polars as pl
 
 from trajlab.checks.finding import Finding
 from trajlab.checks.layers import COUNT
-from trajlab.checks.layers.base import LayerReport, listed, number, plural
+from trajlab.checks.layers.base import FEWEST, LayerReport, listed, number, plural
 from trajlab.checks.layers.onset import OnsetRow
 from trajlab.report.layer_plots import layer_panels, onset_timeline
 from trajlab.report.reading_sample import sample as reading_sample
@@ -35,25 +35,38 @@ def conclusion(d: RunDiagnosis) -> Html:
 def _what(d: RunDiagnosis) -> str:
     steps, rows = d.steps, d.trajectories.frame.height
     seen = f"{plural(len(steps), 'training step')} ({steps[0]:,} to {steps[-1]:,})" if steps else "no training step"
-    rollouts = f"{rows:,} {'trajectory' if rows == 1 else 'trajectories'}" if rows else "no trajectories, only a metric log"
+    rollouts = (
+        f"{rows:,} {'trajectory' if rows == 1 else 'trajectories'}" if rows else "no trajectories, only a metric log"
+    )
     counts = {s: sum(layer.status == s for layer in d.diagnosis.layers) for s in ("alarm", "warn", "ok")}
     judged = f"{len(d.diagnosis.covered)} of {COUNT} layers could be judged"
-    return f"{seen}, {rollouts}. {judged}: {counts['alarm']} with an alarm, {counts['warn']} with a warning, {counts['ok']} fine."
+    return (
+        f"{seen}, {rollouts}. {judged}: {counts['alarm']} with an alarm, {counts['warn']} with a warning, "
+        f"{counts['ok']} fine."
+    )
 
 
 def _verdict(d: RunDiagnosis) -> Html:
     collapsing = d.collapses
     if collapsing:
         more = f" {plural(len(collapsing) - 1, 'further collapse alarm')}." if len(collapsing) > 1 else ""
-        return callout("alarm", f"The run is collapsing. {_sentence(collapsing[0].message)}{more}", collapsing[0].advice)
+        return callout(
+            "alarm", f"The run is collapsing. {_sentence(collapsing[0].message)}{more}", collapsing[0].advice
+        )
     alarms = [f for f in d.findings if f.status == "alarm" and f.layer not in ("L14", "L15")]
     judged = [a for a in d.facts.alarms if a.status != "unobserved" and a.collapse]
-    if not judged:
+    if not judged or len(d.steps) < FEWEST:
         return callout("unobserved", "Whether the run is collapsing is not observed: no signal has enough steps.",
-                       "Log score, KL, entropy and the rollouts of every step.")  # fmt: skip
-    said = f"No collapse alarm ({plural(len(judged), 'test')} of {sum(a.collapse for a in d.facts.alarms)} could be made)"
+                       f"Log score, KL, entropy and the rollouts of every step, {FEWEST} steps at least.")  # fmt: skip
+    said = (
+        f"No collapse alarm ({plural(len(judged), 'test')} of {sum(a.collapse for a in d.facts.alarms)} could be made)"
+    )
     if alarms:
-        return callout("alarm", f"{said}, but {plural(len(alarms), 'other alarm')}: {_sentence(alarms[0].message)}", alarms[0].advice)
+        return callout(
+            "alarm",
+            f"{said}, but {plural(len(alarms), 'other alarm')}: {_sentence(alarms[0].message)}",
+            alarms[0].advice,
+        )
     return callout("ok", f"{said}, and no other alarm.")
 
 
@@ -137,13 +150,25 @@ def _points(row: OnsetRow) -> str:
 def order(d: RunDiagnosis) -> Html:
     """Every alarm and warning in the order in which to look at them."""
     rows = [
-        {"": f"{row.place}.", "layer": row.layer, "status": status_badge(row.status), "code": row.code, "why here": row.why,
-         "finding": row.message}
+        {
+            "": f"{row.place}.",
+            "layer": row.layer,
+            "status": status_badge(row.status),
+            "code": row.code,
+            "why here": row.why,
+            "finding": row.message,
+        }
         for row in d.diagnosis.order
-    ]  # fmt: skip
+    ]
     if not rows:
-        return callout("ok" if d.diagnosis.covered else "unobserved", "Nothing to investigate." if d.diagnosis.covered else "Nothing is observed.")
-    note = "The data, then the system, then the configuration, then by the step where it began; what has no step comes last."
+        return callout(
+            "ok" if d.diagnosis.covered else "unobserved",
+            "Nothing to investigate." if d.diagnosis.covered else "Nothing is observed.",
+        )
+    note = (
+        "The data, then the system, then the configuration, then by the step where it began; what has no step "
+        "comes last."
+    )
     return _roomy(plain_table(rows, caption=note))
 
 
@@ -158,8 +183,14 @@ def symptoms(d: RunDiagnosis) -> Html:
     ]  # fmt: skip
     rest = [{"symptom": row.symptom, "": words[row.shown], "cause": row.cause, "what to do": row.action}
             for row in d.diagnosis.symptoms if not row.shown]  # fmt: skip
-    first = plain_table(table, caption=f"shown: {len(shown)} of {len(d.diagnosis.symptoms)}") if table else callout(
-        "ok" if any(row.shown is False for row in d.diagnosis.symptoms) else "unobserved", "None of the known symptoms is shown.")  # fmt: skip
+    first = (
+        plain_table(table, caption=f"shown: {len(shown)} of {len(d.diagnosis.symptoms)}")
+        if table
+        else callout(
+            "ok" if any(row.shown is False for row in d.diagnosis.symptoms) else "unobserved",
+            "None of the known symptoms is shown.",
+        )
+    )
     return join([first, details("symptoms not shown or not observed", plain_table(rest), note=str(len(rest)))])
 
 
@@ -178,10 +209,16 @@ def _layer(d: RunDiagnosis, layer: LayerReport) -> Html:
     parts = [callout(f.status, f"{f.code} {f.message}", join([f.advice, _evidence(f)])) for f in loud]
     if layer.panels:
         parts.append(layer_panels(layer.panels, _marks(loud), title=f"{layer.code} {layer.title}"))
-    rows = [{"status": status_badge(f.status), "code": f.code, "finding": join([f.message, _evidence(f)])} for f in quiet]
+    rows = [
+        {"status": status_badge(f.status), "code": f.code, "finding": join([f.message, _evidence(f)])} for f in quiet
+    ]
     if rows:
         table = plain_table(rows)
-        parts.append(table if not loud and len(rows) <= 3 else details("the other checks", table, note=str(len(rows)), is_open=not loud))
+        parts.append(
+            table
+            if not loud and len(rows) <= 3
+            else details("the other checks", table, note=str(len(rows)), is_open=not loud)
+        )
     return join([head, question, *parts], "\n")
 
 
@@ -203,14 +240,23 @@ def configured(d: RunDiagnosis) -> Html:
     applied = {item.option: item for item in d.facts.applied}
     settings = d.facts.settings
     if not settings.observed and not applied:
-        return callout("unobserved", "Configuration: not observed.", "To see it, keep the trainer's config.yaml beside the logs.")
+        return callout(
+            "unobserved", "Configuration: not observed.", "To see it, keep the trainer's config.yaml beside the logs."
+        )
     rows = [
         {"setting": option, "configured": item.configured, "applied (steps)": item.said,
          "": status_badge("unobserved" if item.other is None else "warn" if item.other else "ok")}
         for option, item in applied.items()
     ]  # fmt: skip
     told = plain_table(rows, caption="configured against applied") if rows else Html("")
-    return join([told, details("all settings", facts(dict(settings.settings)), note=f"{len(settings.settings)} · {settings.source}")])
+    return join(
+        [
+            told,
+            details(
+                "all settings", facts(dict(settings.settings)), note=f"{len(settings.settings)} · {settings.source}"
+            ),
+        ]
+    )
 
 
 def provenance(d: RunDiagnosis) -> Html:
@@ -226,15 +272,24 @@ def provenance(d: RunDiagnosis) -> Html:
         }
     )
     rows = [
-        {"series": name, "from": signal.source, "steps": len(signal.values),
-         "no finite number at": listed(signal.broken) if signal.broken else None,
-         "first": number(signal.first) if len(signal.values) else None, "last": number(signal.last) if len(signal.values) else None}
+        {
+            "series": name,
+            "from": signal.source,
+            "steps": len(signal.values),
+            "no finite number at": listed(signal.broken) if signal.broken else None,
+            "first": number(signal.first) if len(signal.values) else None,
+            "last": number(signal.last) if len(signal.values) else None,
+        }
         for name, signal in sorted(d.facts.signals.items())
-    ]  # fmt: skip
+    ]
     series = details("series of the run", plain_table(rows), note=str(len(rows)))
     problems = d.corpus.problems.filter((pl.col("run") == d.facts.run) | pl.col("run").is_null())
     first = problems.select("source", "line", "code", "message").head(50).collect()
-    told = details("the first problems", plain_table(first.to_dicts(), limit=50), note=str(first.height)) if first.height else Html("")
+    told = (
+        details("the first problems", plain_table(first.to_dicts(), limit=50), note=str(first.height))
+        if first.height
+        else Html("")
+    )
     return join([shown, series, told], "\n")
 
 

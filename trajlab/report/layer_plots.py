@@ -1,4 +1,4 @@
-"""Pictures of the run diagnosis: small panels over the training steps, with lines and marked steps; and when what moved."""
+"""Pictures of the run diagnosis: small panels over the training steps with marked steps, and when what moved."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def _panel(axes: Axes, panel: Panel, marks: Mapping[int, str]) -> None:
     axes.tick_params(length=0)
     if panel.log:
         axes.minorticks_off()
-    axes.yaxis.set_major_formatter(lambda value, _: f"{number(round(100 * value, 6))} %" if panel.share else number(float(f"{value:.6g}")))
+    axes.yaxis.set_major_formatter(
+        lambda value, _: f"{number(round(100 * value, 6))} %" if panel.share else number(float(f"{value:.6g}"))
+    )
 
 
 def _limits(axes: Axes, panel: Panel) -> None:
@@ -100,7 +102,7 @@ def _marks(axes: Axes, marks: Mapping[int, str]) -> None:
 def thinned(
     steps: np.ndarray[tuple[int], np.dtype[np.int64]], values: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> tuple[list[int], list[float]]:
-    """At most `MOST_POINTS` points: of each block of a longer series its lowest and highest, so that no spike is lost."""
+    """At most `MOST_POINTS` points: of each block of a longer series its lowest and highest, so no spike is lost."""
     if len(steps) <= MOST_POINTS:
         return steps.tolist(), values.tolist()
     kept: set[int] = {0, len(steps) - 1}
@@ -115,7 +117,8 @@ def _spoken(panel: Panel) -> str:
     for name, signal in panel.curves.items():
         high, at = signal.highest
         said.append(
-            f"{label(name)} {number(signal.first, panel.share)} at step {signal.steps[0]}, {number(signal.last, panel.share)} "
+            f"{label(name)} {number(signal.first, panel.share)} at step {signal.steps[0]}, "
+            f"{number(signal.last, panel.share)} "
             f"at step {signal.steps[-1]}, highest {number(high, panel.share)} at step {at}"
         )
     return f"{label(panel.title)}: {'; '.join(said)}."
@@ -127,7 +130,9 @@ def onset_timeline(rows: Sequence[OnsetRow], steps: Sequence[int], *, title: str
         axes = figure.add_subplot()
         for place, row in enumerate(rows):
             colour = MUTED if row.alarm is None else SERIES[1]
-            axes.plot([row.step, steps[-1]], [place, place], color=colour, linewidth=2.5, alpha=0.35, solid_capstyle="round")
+            axes.plot(
+                [row.step, steps[-1]], [place, place], color=colour, linewidth=2.5, alpha=0.35, solid_capstyle="round"
+            )
             axes.plot([p.step for p in row.points], [place] * len(row.points), "o", color=BACKGROUND, markersize=6,
                       markeredgecolor=colour, markeredgewidth=1.3)  # fmt: skip
             axes.plot([row.step], [place], "|", color=colour, markersize=13, markeredgewidth=2.5)
@@ -142,7 +147,10 @@ def onset_timeline(rows: Sequence[OnsetRow], steps: Sequence[int], *, title: str
         axes.spines["bottom"].set_color(LINE)
         axes.xaxis.grid(True)
         axes.set_xlabel("training step", loc="left")
-        caption = "Upright: where it began. Diamond: where an alarm or warning was told. Rings: changes of level, or of slope."
+        caption = (
+            "Upright: where it began. Diamond: where an alarm or warning was told. Rings: changes of level, or "
+            "of slope."
+        )
         alt = "; ".join(
             f"{label(row.title)} from step {row.step}" + (f", told at step {row.alarm.first_step}" if row.alarm else "")
             for row in rows

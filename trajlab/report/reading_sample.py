@@ -8,7 +8,6 @@ import polars as pl
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.report.result import Sampled
-from trajlab.report.result import Sampled
 from trajlab.report.tables import callout, details, excerpt, facts
 from trajlab.report.text import Html, escape, join
 

@@ -108,7 +108,9 @@ def diagnosis_result(found: Diagnosis) -> DiagnosisResult:
         of=COUNT,
         onsets=[_onset(row) for row in found.onsets],
         symptoms=[
-            SymptomResult(key=row.key, shown=row.shown, step=row.step, code=row.code, cause=row.cause, action=row.action)
+            SymptomResult(
+                key=row.key, shown=row.shown, step=row.step, code=row.code, cause=row.cause, action=row.action
+            )
             for row in found.symptoms
         ],
         order=[
@@ -121,10 +123,16 @@ def diagnosis_result(found: Diagnosis) -> DiagnosisResult:
 def _onset(row: OnsetRow) -> OnsetResult:
     alarm = row.alarm
     return OnsetResult(
-        signal=row.signal, step=row.step, alarmed_at=alarm.first_step if alarm else None,
-        code=alarm.finding.code if alarm else None, status=alarm.status if alarm else None, before=row.before,
-        after=row.after, drifts=row.drifts,
+        signal=row.signal,
+        step=row.step,
+        alarmed_at=alarm.first_step if alarm else None,
+        code=alarm.finding.code if alarm else None,
+        status=alarm.status if alarm else None,
+        before=row.before,
+        after=row.after,
+        drifts=row.drifts,
         points=[
-            OnsetPoint(step=p.step, low=p.low, high=p.high, before=p.mean_before, after=p.mean_after) for p in row.points
+            OnsetPoint(step=p.step, low=p.low, high=p.high, before=p.mean_before, after=p.mean_after)
+            for p in row.points
         ],
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""All that a diagnosis of one run says, gathered once: its notebook shows it section by section and writes the result."""
+"""All that a diagnosis of one run says, gathered once: its notebook shows it by section and writes the result."""
 
 from __future__ import annotations
 
@@ -157,6 +157,8 @@ def _series(name: str, signal: Signal) -> list[Measure]:
         "last": signal.last, "change": signal.change,
     }  # fmt: skip
     return [
-        Measure(name=f"series.{name}", group=group, value=value, denominator=n, method=method, missing=len(signal.broken))
+        Measure(
+            name=f"series.{name}", group=group, value=value, denominator=n, method=method, missing=len(signal.broken)
+        )
         for group, value in told.items()
     ]

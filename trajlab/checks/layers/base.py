@@ -186,7 +186,13 @@ def _gravest_first(finding: Finding) -> tuple[int, bool, bool, int, str]:
     """By status; of loud ones the earliest, of the others those of the layer itself, in the order of their codes."""
     loud = finding.status in _LOUD
     undated = loud and finding.step is None
-    return SEVERITY[finding.status], undated, not loud and finding.code[0] != "D", (finding.step or 0) * loud, finding.code
+    return (
+        SEVERITY[finding.status],
+        undated,
+        not loud and finding.code[0] != "D",
+        (finding.step or 0) * loud,
+        finding.code,
+    )
 
 
 def _message(spoken: Finding, findings: Sequence[Finding]) -> str:
@@ -215,7 +221,9 @@ class Says:
         shown = [Evidence(text=text, step=at) for text, at in evidence]
         said = f"{self.title}: {message}"
         told = advice if status in ("warn", "alarm") else ""
-        return Finding(code=self.code, layer=self.layer, status=status, step=step, message=said, evidence=shown, advice=told)
+        return Finding(
+            code=self.code, layer=self.layer, status=status, step=step, message=said, evidence=shown, advice=told
+        )
 
     def unobserved(self, to_log: str, why: str = "not observed") -> Finding:
         """Nothing is known: with what to log."""

@@ -22,7 +22,8 @@ def trend(facts: RunFacts) -> Finding:
         return says.unobserved(_SCORE)
     best = int(np.argmax(score.means))
     told = (
-        f"mean {number(score.mean.value)} over {plural(len(score.means), 'step')}, highest {number(score.maximum)} at step "
+        f"mean {number(score.mean.value)} over {plural(len(score.means), 'step')}, highest {number(score.maximum)} at "
+        "step "
         f"{score.steps[best]}, standard deviation {number(score.std)}"
     )
     if len(score.means) < FEWEST or score.trend.p_value is None:
@@ -105,7 +106,9 @@ def few_succeed(facts: RunFacts) -> Finding:
     if (why := facts.other_scale) is not None:
         return says.not_applicable(why)
     most, mean = facts.line("few_succeed", "most"), facts.line("few_succeed", "mean")
-    told = f"highest batch mean {number(score.maximum)} (line {most:g}), mean {number(score.mean.value)} (line {mean:g})"
+    told = (
+        f"highest batch mean {number(score.maximum)} (line {most:g}), mean {number(score.mean.value)} (line {mean:g})"
+    )
     if score.maximum <= most or score.mean.value >= mean:
         return says("ok", told)
     return says("warn", told, advice="Warm up with SFT on tasks that fail.")
@@ -131,9 +134,14 @@ def reconciled(facts: RunFacts) -> Finding:
     told = f"mean score compared at {plural(score.compared, 'step')}, largest difference {number(score.largest_gap)}"
     if not score.gap_steps:
         return says("ok", told)
-    return says("warn", f"{told}; they differ at {plural(len(score.gap_steps), 'step')}", step=score.gap_steps[0],
-                advice="Something is left out on one side (aborted or filtered rollouts, another score): find out which "
-                       "before trusting either.", evidence=[(f"steps {listed(score.gap_steps)}", None)])  # fmt: skip
+    return says(
+        "warn",
+        f"{told}; they differ at {plural(len(score.gap_steps), 'step')}",
+        step=score.gap_steps[0],
+        advice="Something is left out on one side (aborted or filtered rollouts, another score): find out which "
+        "before trusting either.",
+        evidence=[(f"steps {listed(score.gap_steps)}", None)],
+    )
 
 
 def seeds(facts: RunFacts) -> Finding:
@@ -145,8 +153,12 @@ def seeds(facts: RunFacts) -> Finding:
     if not peers:
         return says("unobserved", "one run: how far seeds alone drive the score apart is not known")
     means = [score.mean.value, *(peer.score.mean.value or 0.0 for peer in peers if peer.score)]
-    said = ", ".join(f"{name} {number(v)}" for name, v in zip([facts.run, *(p.name for p in peers)], means, strict=True))
-    spread_of = f"{number(min(means))} to {number(max(means))}, standard deviation {number(float(np.std(means, ddof=1)))}"
+    said = ", ".join(
+        f"{name} {number(v)}" for name, v in zip([facts.run, *(p.name for p in peers)], means, strict=True)
+    )
+    spread_of = (
+        f"{number(min(means))} to {number(max(means))}, standard deviation {number(float(np.std(means, ddof=1)))}"
+    )
     return says("ok", f"mean score of {len(means)} seeds {spread_of}", evidence=[(said, None)])
 
 

@@ -26,13 +26,19 @@ def gap(facts: RunFacts) -> Finding:
     if size == 0:
         return says("ok", "the score is zero throughout")
     share = float(lost.mean()) / size
-    told = f"penalties take {percent(share)} of the score ({number(float(lost.mean()))} on average, {number(float(lost[-1]))} at step {steps[-1]})"
+    told = (
+        f"penalties take {percent(share)} of the score ({number(float(lost.mean()))} on average, "
+        f"{number(float(lost[-1]))} at step {steps[-1]})"
+    )
     if share <= facts.line("reward_gap"):
         return says("ok", told)
     over = steps[lost > facts.line("reward_gap") * size]
-    return says("warn", told, step=int(over[0]) if len(over) else None,
-                advice="The policy learns the penalty as well as the task: lower the KL coefficient, or move KL into the "
-                       "loss.")  # fmt: skip
+    return says(
+        "warn",
+        told,
+        step=int(over[0]) if len(over) else None,
+        advice="The policy learns the penalty as well as the task: lower the KL coefficient, or move KL into the loss.",
+    )
 
 
 def reference(facts: RunFacts) -> Finding:
@@ -71,10 +77,16 @@ def _crossing(one: Crossing, steps: np.ndarray[tuple[int], np.dtype[np.int64]]) 
 def panels(facts: RunFacts) -> list[Panel]:
     """KL with its line; score beside reward."""
     kl, score, reward = facts.signal(*KL), facts.signal("score.mean"), facts.signal("reward.mean")
-    found = [] if kl is None else [Panel("KL to the reference", {kl.name: kl}, lines={"line": facts.line("alarm_kl", "level")})]
+    found = (
+        []
+        if kl is None
+        else [Panel("KL to the reference", {kl.name: kl}, lines={"line": facts.line("alarm_kl", "level")})]
+    )
     if score is not None and reward is not None:
         found.append(Panel("score and reward", {"score": score, "reward": reward}))
     return found
 
 
-LAYER = Layer("L2", "KL suppression", "Does the KL penalty eat the score, and does KL stay in hand?", (gap, reference), panels)
+LAYER = Layer(
+    "L2", "KL suppression", "Does the KL penalty eat the score, and does KL stay in hand?", (gap, reference), panels
+)

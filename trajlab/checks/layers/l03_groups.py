@@ -36,13 +36,25 @@ def zero_variance(facts: RunFacts) -> Finding:
     told = percent(share) + (f" of {plural(found.groups, 'group')}" if found is not None else " on average, as logged")
     evidence: list[tuple[str, int | None]] = []
     if logged is not None:
-        evidence.append((f"logged: {percent(logged.first)} at step {logged.steps[0]}, {percent(logged.last)} at step {logged.steps[-1]}", None))
+        evidence.append(
+            (
+                f"logged: {percent(logged.first)} at step {logged.steps[0]}, {percent(logged.last)} at step "
+                f"{logged.steps[-1]}",
+                None,
+            )
+        )
     watch, wasteful = facts.line("zero_variance_groups"), facts.line("zero_variance_groups", "wasteful")
     starved = facts.line("zero_variance_groups", "alarm")
-    word = "starved" if share > starved else "wasteful" if share > wasteful else "to be watched" if share > watch else ""
+    word = (
+        "starved" if share > starved else "wasteful" if share > wasteful else "to be watched" if share > watch else ""
+    )
     status: Status = "alarm" if share > starved else "warn" if share > watch else "ok"
-    return says(status, f"{told}{f': {word}' if word else ''} (lines {watch:g}, {wasteful:g}, {starved:g})", evidence=evidence,
-                advice="Sample harder or easier tasks, more attempts per task, or filter such groups before the update.")  # fmt: skip
+    return says(
+        status,
+        f"{told}{f': {word}' if word else ''} (lines {watch:g}, {wasteful:g}, {starved:g})",
+        evidence=evidence,
+        advice="Sample harder or easier tasks, more attempts per task, or filter such groups before the update.",
+    )
 
 
 def advantage_range(facts: RunFacts) -> Finding:
@@ -57,10 +69,15 @@ def advantage_range(facts: RunFacts) -> Finding:
     ranges = high.values[one] - low.values[other]
     line = facts.line("advantage_range")
     few = steps[ranges < line]
-    told = f"{number(float(ranges.min()))} to {number(float(ranges.max()))} over {plural(len(steps), 'step')}, median {number(float(np.median(ranges)))}"
+    told = (
+        f"{number(float(ranges.min()))} to {number(float(ranges.max()))} over {plural(len(steps), 'step')}, "
+        f"median {number(float(np.median(ranges)))}"
+    )
     if float(np.median(ranges)) >= line:
         return says("ok", told)
-    return says("warn", f"{told}, line {line:g}", step=int(few[0]), advice="There is hardly any contrast to learn from.")
+    return says(
+        "warn", f"{told}, line {line:g}", step=int(few[0]), advice="There is hardly any contrast to learn from."
+    )
 
 
 def waste(facts: RunFacts) -> Finding:
@@ -71,11 +88,21 @@ def waste(facts: RunFacts) -> Finding:
     if found is None:
         return says.unobserved(_GROUP)
     unit = "tokens" if found.length == "completion_tokens" else "characters written"
-    parts = [f"{percent(found.spent.value)} of the {unit} in groups without signal" if found.spent.value is not None else "lengths not observed"]
+    parts = [
+        f"{percent(found.spent.value)} of the {unit} in groups without signal"
+        if found.spent.value is not None
+        else "lengths not observed"
+    ]
     if found.length_advantage is not None:
-        parts.append(f"length goes with advantage at ρ = {found.length_advantage:+.2f} (Spearman, within groups, n {found.attempts:,})")
+        parts.append(
+            f"length goes with advantage at ρ = {found.length_advantage:+.2f} (Spearman, within groups, n "
+            f"{found.attempts:,})"
+        )
     if found.prompts_that_count is not None:
-        parts.append(f"the weight of the update is that of {percent(found.prompts_that_count, 0)} of the groups (effective number); the heaviest tenth has {percent(found.top_share, 0)}")
+        parts.append(
+            f"the weight of the update is that of {percent(found.prompts_that_count, 0)} of the groups (effective "
+            f"number); the heaviest tenth has {percent(found.top_share, 0)}"
+        )
     unseen = "tokens of resampled groups, and the difficulty before filtering, are in no rollout log"
     return says("ok", "; ".join(parts), evidence=[(unseen, None)])
 
@@ -90,7 +117,11 @@ def composition(facts: RunFacts) -> Finding:
     if groups is None or all(share.value is None for share in shares.values()):
         return says.unobserved("a group id and a verdict for every attempt")
     sizes = ", ".join(f"{count:,} of {size}" for size, count in groups.sizes.items())
-    return says("ok", "; ".join(f"{name.replace('_', ' ')} {share}" for name, share in shares.items()), evidence=[(f"group sizes: {sizes}", None)])
+    return says(
+        "ok",
+        "; ".join(f"{name.replace('_', ' ')} {share}" for name, share in shares.items()),
+        evidence=[(f"group sizes: {sizes}", None)],
+    )
 
 
 def panels(facts: RunFacts) -> list[Panel]:
@@ -98,11 +129,30 @@ def panels(facts: RunFacts) -> list[Panel]:
     found = []
     share = facts.signal("zero_std_groups", "groups.zero_std")
     if share is not None and without_groups(facts) is None:
-        found.append(Panel("groups without reward contrast", {"share": share}, share=True,
-                           lines={"watch": facts.line("zero_variance_groups"), "starved": facts.line("zero_variance_groups", "alarm")}))  # fmt: skip
-    ends = {word: s for word, name in (("highest", "advantages.max"), ("lowest", "advantages.min")) if (s := facts.signal(name)) is not None}
+        found.append(
+            Panel(
+                "groups without reward contrast",
+                {"share": share},
+                share=True,
+                lines={
+                    "watch": facts.line("zero_variance_groups"),
+                    "starved": facts.line("zero_variance_groups", "alarm"),
+                },
+            )
+        )
+    ends = {
+        word: s
+        for word, name in (("highest", "advantages.max"), ("lowest", "advantages.min"))
+        if (s := facts.signal(name)) is not None
+    }
     return [*found, Panel("advantages", ends)]
 
 
-LAYER = Layer("L3", "Differences within groups", "Is there any contrast to learn from?",
-              (zero_variance, advantage_range, waste, composition), panels, core=frozenset({"A009", "A022", "D301", "D302", "G001"}))  # fmt: skip
+LAYER = Layer(
+    "L3",
+    "Differences within groups",
+    "Is there any contrast to learn from?",
+    (zero_variance, advantage_range, waste, composition),
+    panels,
+    core=frozenset({"A009", "A022", "D301", "D302", "G001"}),
+)

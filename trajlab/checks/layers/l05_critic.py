@@ -47,18 +47,26 @@ def starved(facts: RunFacts) -> Finding:
     clip, median = _float(_setting(facts, _CLIP)), float(np.median(norm.values))
     spread = f"median {number(median)}, {number(norm.lowest[0])} to {number(norm.highest[0])}"
     if clip is None or clip <= 0:
-        return says.unobserved("the configured clip of the critic's gradient (critic.grad_clip)", f"{spread}; the clip is not observed")
+        return says.unobserved(
+            "the configured clip of the critic's gradient (critic.grad_clip)", f"{spread}; the clip is not observed"
+        )
     share = float((norm.values > clip).mean())
-    told = f"{spread}, clip {clip:g}: clipped at {percent(share, 0)} of the steps, the median norm is {number(median / clip)} times the clip"
+    told = (
+        f"{spread}, clip {clip:g}: clipped at {percent(share, 0)} of the steps, the median norm is "
+        f"{number(median / clip)} times the clip"
+    )
     if share < facts.line("critic_starved", "clipped") or median < facts.line("critic_starved", "times") * clip:
         return says("ok", told)
     variance = facts.signal("critic.explained_variance")
     weak = variance is not None and handover_step(facts) is None
     status: Status = "alarm" if weak else "warn"
-    return says(status, f"starved: {told}" + ("; its explained variance never held over the hand-over line" if weak else ""),
-                step=int(norm.steps[norm.values > clip][0]),
-                advice="Raise the critic's clip to the usual size of its norm, or its learning rate means nothing; until it "
-                       "explains the returns, whiten the advantages.")  # fmt: skip
+    return says(
+        status,
+        f"starved: {told}" + ("; its explained variance never held over the hand-over line" if weak else ""),
+        step=int(norm.steps[norm.values > clip][0]),
+        advice="Raise the critic's clip to the usual size of its norm, or its learning rate means nothing; until it "
+        "explains the returns, whiten the advantages.",
+    )
 
 
 def handover_step(facts: RunFacts) -> int | None:
@@ -83,7 +91,10 @@ def explained(facts: RunFacts) -> Finding:
     longest = max((end - start + 1 for start, end in runs_over(variance.values, handover, 1)), default=0)
     given = f"over {handover:g} for {count} steps in a row at step {step}" if step is not None else (
         f"never over {handover:g} for {count} steps in a row (longest {longest}): no hand-over yet")  # fmt: skip
-    told = f"median {number(float(np.median(variance.values)))}, second half {number(float(np.median(late)))}, best {number(best)} at step {at}; {given}"
+    told = (
+        f"median {number(float(np.median(variance.values)))}, second half {number(float(np.median(late)))}, best "
+        f"{number(best)} at step {at}; {given}"
+    )
     evidence: list[tuple[str, int | None]] = [("variance of the returns and n are not logged beside it", None)]
     if float(np.median(late)) >= facts.line("explained_variance"):
         return says("ok", told, step=step, evidence=evidence)
@@ -99,7 +110,11 @@ def whitening(facts: RunFacts) -> Finding:
         return says.unobserved("whether advantages are whitened (the trainer's configuration)")
     on, step = setting.lower() in ("true", "1", "yes"), handover_step(facts)
     if on:
-        when = f"may be handed over to the critic since step {step}" if step is not None else "the critic has not taken over yet"
+        when = (
+            f"may be handed over to the critic since step {step}"
+            if step is not None
+            else "the critic has not taken over yet"
+        )
         return says("ok", f"on; {when}", step=step)
     if step is not None:
         return says("ok", f"off; the critic held over its line at step {step}")
@@ -120,9 +135,16 @@ def in_a_row(facts: RunFacts) -> Finding:
     longest = max(end - start + 1 for start, end in runs_over(norm.values, line, 1))
     told = f"{plural(len(high), 'step')} over {line:g}, longest run {longest}"
     if not runs:
-        return says("ok", f"{told}: never {count} in a row, so none acts", step=high[0], evidence=attributed(facts, norm, high))
-    return says("warn", f"{told}: {count} in a row", step=int(norm.steps[runs[0][0]]), evidence=attributed(facts, norm, high),
-                advice="Look at hollow batches first, then at the critic's learning rate and clip.")  # fmt: skip
+        return says(
+            "ok", f"{told}: never {count} in a row, so none acts", step=high[0], evidence=attributed(facts, norm, high)
+        )
+    return says(
+        "warn",
+        f"{told}: {count} in a row",
+        step=int(norm.steps[runs[0][0]]),
+        evidence=attributed(facts, norm, high),
+        advice="Look at hollow batches first, then at the critic's learning rate and clip.",
+    )
 
 
 def negative(facts: RunFacts) -> Finding:
@@ -134,15 +156,22 @@ def negative(facts: RunFacts) -> Finding:
     if mean is not None and float(np.abs(mean.values).max()) < 1e-6:
         return says.not_applicable("the logged advantages are whitened: no batch can be all negative")
     steps = [int(step) for step in high.steps[high.values < 0]]
-    practical = f"in practice negative ({percent(facts.line('negative_batches', 'share'), 0)} of the tokens): not observed, the share is not logged"
+    practical = (
+        f"in practice negative ({percent(facts.line('negative_batches', 'share'), 0)} of the tokens): not "
+        "observed, the share is not logged"
+    )
     if not steps:
         return says("ok", "none", evidence=[(practical, None)])
     count = int(facts.line("alarm_all_negative", "count"))
     longest = max(end - start + 1 for start, end in runs_over(-high.values, 0.0, 1))
-    return says("warn", f"strictly at {plural(len(steps), 'step')} ({listed(steps)}), {longest} in a row (line {count})", step=steps[0],
-                evidence=[(practical, None)],
-                advice="Such an update punishes everything alike, and what is neutral grows: whiten advantages or mend the "
-                       "critic.")  # fmt: skip
+    return says(
+        "warn",
+        f"strictly at {plural(len(steps), 'step')} ({listed(steps)}), {longest} in a row (line {count})",
+        step=steps[0],
+        evidence=[(practical, None)],
+        advice="Such an update punishes everything alike, and what is neutral grows: whiten advantages or mend the "
+        "critic.",
+    )
 
 
 def learning_rate(facts: RunFacts) -> Finding:
@@ -157,7 +186,10 @@ def pace(facts: RunFacts) -> Finding:
     updates = _setting(facts, ("critic.ppo_epochs",))
     parts = []
     if critic is not None and actor is not None and actor.last > 0:
-        parts.append(f"learning rate {number(critic.last)} beside {number(actor.last)} ({number(critic.last / actor.last)} times)")
+        parts.append(
+            f"learning rate {number(critic.last)} beside {number(actor.last)} ({number(critic.last / actor.last)} "
+            "times)"
+        )
     if updates is not None:
         parts.append(f"{updates} passes of the critic a batch")
     return says("ok", "; ".join(parts)) if parts else says.unobserved("learning rates and updates of critic and actor")
@@ -168,14 +200,33 @@ def panels(facts: RunFacts) -> list[Panel]:
     found = []
     variance, norm = facts.signal("critic.explained_variance"), facts.signal("critic.grad_norm")
     if variance is not None:
-        found.append(Panel("explained variance", {"explained variance": variance}, lines={"hand-over": facts.line("explained_variance", "handover")}))
+        found.append(
+            Panel(
+                "explained variance",
+                {"explained variance": variance},
+                lines={"hand-over": facts.line("explained_variance", "handover")},
+            )
+        )
     if norm is not None:
         clip = _float(_setting(facts, _CLIP))
         lines = {"runs rule": facts.line("alarm_critic_grad_norm", "level")} | ({"clip": clip} if clip else {})
-        found.append(Panel("gradient norm of the critic", {"norm": norm}, lines=lines, log=bool((norm.values > 0).all())))
-    rates = {word: s for word, name in (("critic", "critic.lr"), ("actor", "actor.lr")) if (s := facts.signal(name)) is not None}
+        found.append(
+            Panel("gradient norm of the critic", {"norm": norm}, lines=lines, log=bool((norm.values > 0).all()))
+        )
+    rates = {
+        word: s
+        for word, name in (("critic", "critic.lr"), ("actor", "actor.lr"))
+        if (s := facts.signal(name)) is not None
+    }
     return [*found, Panel("learning rates as applied", rates if "critic" in rates else {})]
 
 
-LAYER = Layer("L5", "Critic", "Is there a value baseline to speak of?",
-              (starved, explained, whitening, in_a_row, negative, learning_rate, pace), panels, without_critic, core=frozenset({"D501", "D502", "D504", "D505"}))  # fmt: skip
+LAYER = Layer(
+    "L5",
+    "Critic",
+    "Is there a value baseline to speak of?",
+    (starved, explained, whitening, in_a_row, negative, learning_rate, pace),
+    panels,
+    without_critic,
+    core=frozenset({"D501", "D502", "D504", "D505"}),
+)

@@ -14,15 +14,22 @@ def responses(facts: RunFacts) -> Finding:
         return says.unobserved("the share of responses cut at the length limit")
     warn, alarm = facts.line("truncation"), facts.line("truncation", "alarm")
     most, at = cut.highest
-    told = f"mean {percent(cut.mean)}, highest {percent(most)} at step {at} (lines {percent(warn, 0)} and {percent(alarm, 0)})"
+    told = (
+        f"mean {percent(cut.mean)}, highest {percent(most)} at step {at} (lines {percent(warn, 0)} and "
+        f"{percent(alarm, 0)})"
+    )
     step = first_beyond(cut, warn, high=True)
     before = _earlier(facts, step)
     if cut.mean <= warn:
         return says("ok", told, step=step, evidence=[(before, None)] if before and step is not None else [])
     status: Status = "alarm" if cut.mean > alarm and not before else "warn"
     if before:
-        return says(status, f"{told}: a symptom, not the cause: {before}", step=step,
-                    advice="Do not raise the limit: read L15 for what moved first; malformed long output is cut.")  # fmt: skip
+        return says(
+            status,
+            f"{told}: a symptom, not the cause: {before}",
+            step=step,
+            advice="Do not raise the limit: read L15 for what moved first; malformed long output is cut.",
+        )
     return says(status, told, step=step, advice="Raise the limit, or keep cut responses out of the update.")
 
 
@@ -46,8 +53,12 @@ def prompts(facts: RunFacts) -> Finding:
     if cut.mean <= warn:
         return says("ok", told)
     status: Status = "alarm" if cut.mean > alarm else "warn"
-    return says(status, f"{told}, over {percent(warn, 0)}", step=first_beyond(cut, warn, high=True),
-                advice="Raise the prompt limit, or leave such tasks out: the agent never saw the whole task.")  # fmt: skip
+    return says(
+        status,
+        f"{told}, over {percent(warn, 0)}",
+        step=first_beyond(cut, warn, high=True),
+        advice="Raise the prompt limit, or leave such tasks out: the agent never saw the whole task.",
+    )
 
 
 def aborted(facts: RunFacts) -> Finding:
@@ -66,7 +77,10 @@ def aborted(facts: RunFacts) -> Finding:
 
 def length(facts: RunFacts) -> Finding:
     """Length of the responses, from start to end."""
-    says, tokens = Says("D704", "L7", "length of the responses"), facts.signal("response_tokens.mean", "response_tokens")
+    says, tokens = (
+        Says("D704", "L7", "length of the responses"),
+        facts.signal("response_tokens.mean", "response_tokens"),
+    )
     if tokens is None:
         return says.unobserved("the mean length of the responses")
     start, end = tokens.ends
@@ -76,8 +90,12 @@ def length(facts: RunFacts) -> Finding:
 
 def panels(facts: RunFacts) -> list[Panel]:
     """Shares cut, and length."""
-    named = (("responses", "response_tokens.clip_ratio"), ("prompts", "prompt_tokens.clip_ratio"), ("aborted", "aborted.ratio"),
-             ("trajectories", "truncated.ratio"))  # fmt: skip
+    named = (
+        ("responses", "response_tokens.clip_ratio"),
+        ("prompts", "prompt_tokens.clip_ratio"),
+        ("aborted", "aborted.ratio"),
+        ("trajectories", "truncated.ratio"),
+    )
     shares = {word: s for word, name in named if (s := facts.signal(name)) is not None}
     found = [Panel("cut off or aborted", shares, share=True, lines={"line": facts.line("truncation")})]
     tokens = facts.signal("response_tokens.mean", "response_tokens")

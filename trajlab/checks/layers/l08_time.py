@@ -47,13 +47,25 @@ def seconds(facts: RunFacts) -> Finding:
     if whole is None:
         return says.unobserved("the seconds of each step")
     median = float(np.median(whole.values))
-    told = f"mean {number(whole.mean)} s, {number(float(whole.values.sum()) / 3600)} h in {plural(len(whole.values), 'step')}"
+    told = (
+        f"mean {number(whole.mean)} s, {number(float(whole.values.sum()) / 3600)} h in "
+        f"{plural(len(whole.values), 'step')}"
+    )
     slow = [int(step) for step in whole.steps[whole.values > facts.line("step_seconds", "outlier") * median]]
-    evidence: list[tuple[str, int | None]] = [(f"over {facts.line('step_seconds', 'outlier'):g} times the median: steps {listed(slow)}", slow[0])] if slow else []
+    evidence: list[tuple[str, int | None]] = (
+        [(f"over {facts.line('step_seconds', 'outlier'):g} times the median: steps {listed(slow)}", slow[0])]
+        if slow
+        else []
+    )
     change = whole.change
     if change is not None and len(whole.values) >= 10 and change > facts.line("step_seconds", "growth"):
-        return says("warn", f"{told}; {change:+.0%} between the ends of the run", evidence=evidence, step=slow[0] if slow else None,
-                    advice="Longer responses, or a system that slows down: compare with length (L7) and throughput.")  # fmt: skip
+        return says(
+            "warn",
+            f"{told}; {change:+.0%} between the ends of the run",
+            evidence=evidence,
+            step=slow[0] if slow else None,
+            advice="Longer responses, or a system that slows down: compare with length (L7) and throughput.",
+        )
     return says("ok", f"{told}{f'; {change:+.0%} between the ends' if change is not None else ''}", evidence=evidence)
 
 
@@ -75,4 +87,11 @@ def panels(facts: RunFacts) -> list[Panel]:
     return [Panel("seconds", curves)]
 
 
-LAYER = Layer("L8", "Throughput and time", "Where does the time go?", (phases, seconds, idle), panels, core=frozenset({"D801", "D802"}))
+LAYER = Layer(
+    "L8",
+    "Throughput and time",
+    "Where does the time go?",
+    (phases, seconds, idle),
+    panels,
+    core=frozenset({"D801", "D802"}),
+)

@@ -19,7 +19,12 @@ def memory(facts: RunFacts) -> Finding:
     if change is None or change <= facts.line("memory_growth") or len(used.values) < 10:
         return says("ok", f"{told}; the device's size is not logged")
     line = (1 + facts.line("memory_growth")) * used.ends[0]
-    return says("warn", told, step=first_beyond(used, line, high=True), advice="Longer sequences, or a leak: it ends out of memory.")
+    return says(
+        "warn",
+        told,
+        step=first_beyond(used, line, high=True),
+        advice="Longer sequences, or a leak: it ends out of memory.",
+    )
 
 
 def panels(facts: RunFacts) -> list[Panel]:

@@ -7,13 +7,27 @@ from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, number, plu
 from trajlab.measures.signals import Signal
 
 _TO_LOG = "validation scores on held-out tasks every few steps (verl: trainer.test_freq, TRL: eval_strategy)"
-_NOT_SCORES = ("length", "num_turns", "runtime", "per_second", "loss", "/std", "tokens", "min_length", "max_length", "epoch")
+_NOT_SCORES = (
+    "length",
+    "num_turns",
+    "runtime",
+    "per_second",
+    "loss",
+    "/std",
+    "tokens",
+    "min_length",
+    "max_length",
+    "epoch",
+)
 
 
 def held_out(facts: RunFacts) -> list[Signal]:
     """Validation scores, those logged most often first."""
-    scores = [s for name, s in facts.signals.items()
-              if name.startswith("val.") and len(s.values) and not any(word in name for word in _NOT_SCORES)]  # fmt: skip
+    scores = [
+        s
+        for name, s in facts.signals.items()
+        if name.startswith("val.") and len(s.values) and not any(word in name for word in _NOT_SCORES)
+    ]
     return sorted(scores, key=lambda s: (-len(s.values), s.name))
 
 
@@ -23,17 +37,37 @@ def scores(facts: RunFacts) -> Finding:
     if not found:
         return says.unobserved(_TO_LOG)
     score = found[0]
-    said = [(f"{s.name}: {number(s.first)} at step {s.steps[0]}, {number(s.last)} at step {s.steps[-1]}, best {number(s.highest[0])} at step {s.highest[1]}", None)
-            for s in found[:8]]  # fmt: skip
+    said = [
+        (
+            f"{s.name}: {number(s.first)} at step {s.steps[0]}, {number(s.last)} at step {s.steps[-1]}, best "
+            f"{number(s.highest[0])} at step {s.highest[1]}",
+            None,
+        )
+        for s in found[:8]
+    ]
     if len(score.values) < 2:
         return says.unobserved(_TO_LOG, f"{score.name} once only, {number(score.first)} at step {score.steps[0]}")
     best, at = score.highest
-    told = f"{score.name} {number(score.first)} at step {score.steps[0]} to {number(score.last)} at step {score.steps[-1]}, best {number(best)} at step {at}; {plural(len(score.values), 'score')}, n not logged"
+    told = (
+        f"{score.name} {number(score.first)} at step {score.steps[0]} to {number(score.last)} at step "
+        f"{score.steps[-1]}, best {number(best)} at step {at}; {plural(len(score.values), 'score')}, n not logged"
+    )
     if best - score.last > facts.line("validation", "fall"):
-        return says("warn", f"{told}: it has fallen from its best", step=at, evidence=said, advice="Keep the checkpoint of the best step; look at what moved after it.")
+        return says(
+            "warn",
+            f"{told}: it has fallen from its best",
+            step=at,
+            evidence=said,
+            advice="Keep the checkpoint of the best step; look at what moved after it.",
+        )
     if score.last - score.first < facts.line("validation"):
-        return says("warn", f"{told}: no gain over {facts.line('validation'):g}", step=int(score.steps[0]), evidence=said,
-                    advice="Nothing proven has been learned: rolling back loses nothing.")  # fmt: skip
+        return says(
+            "warn",
+            f"{told}: no gain over {facts.line('validation'):g}",
+            step=int(score.steps[0]),
+            evidence=said,
+            advice="Nothing proven has been learned: rolling back loses nothing.",
+        )
     return says("ok", told, evidence=said)
 
 

@@ -24,10 +24,15 @@ def values(facts: RunFacts) -> Finding:
         return says.unobserved(_REWARD)
     shares = [(word, float((sign).mean() or 0.0)) for word, sign in
               (("above zero", rewards > 0), ("zero", rewards == 0), ("below zero", rewards < 0))]  # fmt: skip
-    told = f"{plural(rewards.n_unique(), 'distinct value')} in {len(rewards):,}, {number(float(rewards.min()))} to {number(float(rewards.max()))}; " + ", ".join(f"{percent(share)} {word}" for word, share in shares)  # type: ignore[arg-type]
+    told = (
+        f"{plural(rewards.n_unique(), 'distinct value')} in {len(rewards):,}, {number(float(rewards.min()))} to "
+        f"{number(float(rewards.max()))}; " + ", ".join(f"{percent(share)} {word}" for word, share in shares)
+    )  # type: ignore[arg-type]
     if rewards.n_unique() > 1:
         return says("ok", told)
-    return says("warn", f"{told}: it tells nothing apart", advice="A constant reward teaches nothing: look at the verifier.")
+    return says(
+        "warn", f"{told}: it tells nothing apart", advice="A constant reward teaches nothing: look at the verifier."
+    )
 
 
 def components(facts: RunFacts) -> Finding:
@@ -35,18 +40,33 @@ def components(facts: RunFacts) -> Finding:
     says = Says("D1102", "L11", "components of the reward")
     parts = facts.components
     if parts is None or parts.is_empty():
-        logged = {n: s for n, s in facts.signals.items() if n.startswith("score.part.") and not n.endswith(".std") and len(s.values)}
+        logged = {
+            n: s
+            for n, s in facts.signals.items()
+            if n.startswith("score.part.") and not n.endswith(".std") and len(s.values)
+        }
         if not logged:
             return says.unobserved("each part of the reward under its own name")
-        return says("ok", ", ".join(f"{n.removeprefix('score.part.')} {number(s.ends[0])} to {number(s.ends[1])}" for n, s in list(logged.items())[:8]))
-    wide = parts.pivot("name", index=["trajectory_id", "period"], values="value", aggregate_function="sum").sort("trajectory_id")
+        return says(
+            "ok",
+            ", ".join(
+                f"{n.removeprefix('score.part.')} {number(s.ends[0])} to {number(s.ends[1])}"
+                for n, s in list(logged.items())[:8]
+            ),
+        )
+    wide = parts.pivot("name", index=["trajectory_id", "period"], values="value", aggregate_function="sum").sort(
+        "trajectory_id"
+    )
     names = [name for name in wide.columns if name not in ("trajectory_id", "period") and name.lower() not in _VERDICTS]
     if not names:
         return says.unobserved("each part of the reward under its own name")
     periods = parts["period"].unique(maintain_order=True).drop_nulls().to_list()
     totals = {name: float(wide[name].mean() or 0.0) for name in names}  # type: ignore[arg-type]
     whole = sum(totals.values())
-    share = ", ".join(f"{name} {number(value)}" + (f" ({percent(value / whole, 0)})" if whole > 0 else "") for name, value in totals.items())
+    share = ", ".join(
+        f"{name} {number(value)}" + (f" ({percent(value / whole, 0)})" if whole > 0 else "")
+        for name, value in totals.items()
+    )
     if len(periods) < 2:
         return says("ok", f"mean {share}")
     ends = [wide.filter(pl.col("period") == period).select(names).to_numpy() for period in (periods[0], periods[-1])]
@@ -105,4 +125,11 @@ def panels(facts: RunFacts) -> list[Panel]:
     return [*found, Panel("parts of the reward", dict(list(parts.items())[:6]))]
 
 
-LAYER = Layer("L11", "Reward design", "Does the reward say what is meant?", (values, components, outcome, errors_as_zero), panels, core=frozenset({"D1101", "D1102", "D1103"}))
+LAYER = Layer(
+    "L11",
+    "Reward design",
+    "Does the reward say what is meant?",
+    (values, components, outcome, errors_as_zero),
+    panels,
+    core=frozenset({"D1101", "D1102", "D1103"}),
+)

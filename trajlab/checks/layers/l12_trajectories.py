@@ -56,8 +56,12 @@ def hollow(facts: RunFacts) -> Finding:
     if not steps:
         most, at = share.highest
         return says("ok", f"none; at most {percent(most)} of a batch is hollow (step {at})")
-    return says("warn", f"{plural(len(steps), 'batch', 'batches')} with {percent(line, 0)} and more hollow: steps {listed(steps)}", step=steps[0],
-                advice="The system failed there, not the policy: leave these batches out, and read spikes elsewhere by them.")  # fmt: skip
+    return says(
+        "warn",
+        f"{plural(len(steps), 'batch', 'batches')} with {percent(line, 0)} and more hollow: steps {listed(steps)}",
+        step=steps[0],
+        advice="The system failed there, not the policy: leave these batches out, and read spikes elsewhere by them.",
+    )
 
 
 def panels(facts: RunFacts) -> list[Panel]:
@@ -72,7 +76,22 @@ def panels(facts: RunFacts) -> list[Panel]:
     return found[:6]
 
 
-_TITLES = {"tool_use_rate": "uses a tool", "think_fraction": "think calls of all calls", "mean_steps": "steps per trajectory",
-           "invalid_rate": "invalid calls per step", "repetition_rate": "stuck or repetitive", "hollow_rate": "hollow trajectories"}  # fmt: skip
+_TITLES = {
+    "tool_use_rate": "uses a tool",
+    "think_fraction": "think calls of all calls",
+    "mean_steps": "steps per trajectory",
+    "invalid_rate": "invalid calls per step",
+    "repetition_rate": "stuck or repetitive",
+    "hollow_rate": "hollow trajectories",
+}
 
-LAYER = Layer("L12", "Trajectory anomalies", "Do the agents still act?", (tools_gone, single_steps, hollow), panels, core=frozenset({"A001", "A002", "A003", "A004", "A006", "B001", "B002", "B003", "B004", "B005", "B006", "D1201", "D1202"}))
+LAYER = Layer(
+    "L12",
+    "Trajectory anomalies",
+    "Do the agents still act?",
+    (tools_gone, single_steps, hollow),
+    panels,
+    core=frozenset(
+        {"A001", "A002", "A003", "A004", "A006", "B001", "B002", "B003", "B004", "B005", "B006", "D1201", "D1202"}
+    ),
+)

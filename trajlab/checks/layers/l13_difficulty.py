@@ -16,11 +16,18 @@ def groups(facts: RunFacts) -> Finding:
     if found is None or hard is None or easy is None or hard.value is None or easy.value is None:
         return says.unobserved("a group id and a verdict for every attempt")
     told = f"too hard (15 % solved at most) {hard}; too easy (85 % at least) {easy}"
-    over = [word for word, share in (("hard", hard), ("easy", easy)) if (share.value or 0) > facts.line("difficulty", f"too_{word}")]
+    over = [
+        word
+        for word, share in (("hard", hard), ("easy", easy))
+        if (share.value or 0) > facts.line("difficulty", f"too_{word}")
+    ]
     if not over:
         return says("ok", told)
-    return says("warn", f"most groups are too {' or '.join(over)}: {told}",
-                advice="Sample tasks that the policy solves now and then; warm up with SFT where all are too hard.")  # fmt: skip
+    return says(
+        "warn",
+        f"most groups are too {' or '.join(over)}: {told}",
+        advice="Sample tasks that the policy solves now and then; warm up with SFT where all are too hard.",
+    )
 
 
 def tasks(facts: RunFacts) -> Finding:
@@ -32,14 +39,25 @@ def tasks(facts: RunFacts) -> Finding:
     by_period = judged.group_by("period", maintain_order=True).agg(pl.col("correct").mean()).drop_nulls("period")
     said = ", ".join(f"{period} {percent(share)}" for period, share in list(by_period.iter_rows())[:8])
     known = judged.filter(pl.col("task_id").is_not_null()).group_by("task_id").agg(pl.col("correct").any(), pl.len())
-    never = f"; {percent(1 - float(known['correct'].mean() or 0))} of {known.height:,} tasks never solved in {number(known['len'].mean())} attempts each" if known.height else ""  # type: ignore[arg-type]
+    never = (
+        f"; {percent(1 - float(known['correct'].mean() or 0))} of {known.height:,} tasks never solved in "
+        f"{number(known['len'].mean())} attempts each"
+        if known.height
+        else ""
+    )  # type: ignore[arg-type]
     return says("ok", f"correct {percent(float(judged['correct'].mean() or 0))}: {said}{never}")  # type: ignore[arg-type]
 
 
 def panels(facts: RunFacts) -> list[Panel]:
     """Verdict and zero rewards."""
     named = (("correct", "correct_rate"), ("reward zero", "reward_zero_rate"))
-    return [Panel("correct, and reward zero", {word: s for word, name in named if (s := facts.signal(name)) is not None}, share=True)]
+    return [
+        Panel(
+            "correct, and reward zero",
+            {word: s for word, name in named if (s := facts.signal(name)) is not None},
+            share=True,
+        )
+    ]
 
 
 LAYER = Layer("L13", "Data difficulty", "Are the tasks within reach?", (groups, tasks), panels)

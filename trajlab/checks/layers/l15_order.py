@@ -68,12 +68,24 @@ def report(rows: Sequence[OrderRow], onsets: Sequence[OnsetRow], reports: Sequen
     worst: Status = next((status for status in ("alarm", "warn") if any(row.status == status for row in rows)), "ok")  # type: ignore[assignment]
     status: Status = worst if seen else "unobserved"
     places = list(dict.fromkeys(row.layer for row in rows))[:4]
-    message = f"look at {', then '.join(places)}" if places else "nothing to investigate" if seen else "nothing is observed"
+    message = (
+        f"look at {', then '.join(places)}" if places else "nothing to investigate" if seen else "nothing is observed"
+    )
     bad = [row for row in onsets if row.bad]
     if bad:
         message += f"; {bad[0].title} moved first, from step {bad[0].step}"
-    finding = Finding(code="D1501", layer="L15", status=status, step=bad[0].step if bad else None, message=message,
-                      advice="Go by the order below: what began first is nearer to the cause." if rows else "")  # fmt: skip
+    finding = Finding(
+        code="D1501",
+        layer="L15",
+        status=status,
+        step=bad[0].step if bad else None,
+        message=message,
+        advice="Log what the layers ask for."
+        if status == "unobserved"
+        else "Go by the order below: what began first is nearer to the cause."
+        if rows
+        else "",
+    )
     return LayerReport(
         code="L15", title="Order of investigation", question="Where to look first?", status=status, message=message,
         step=finding.step, advice=finding.advice, findings=[finding],

@@ -89,7 +89,17 @@ def _row(name: str, signal: Signal, alarm: Alarm | None) -> OnsetRow | None:
         steps = signal.steps[signal.values > 0]
         if not len(steps):
             return None
-        return OnsetRow(signal=name, title=title, step=int(steps[0]), points=[], drifts=False, alarm=alarm, before=0.0, after=1.0, direction=1)
+        return OnsetRow(
+            signal=name,
+            title=title,
+            step=int(steps[0]),
+            points=[],
+            drifts=False,
+            alarm=alarm,
+            before=0.0,
+            after=1.0,
+            direction=1,
+        )
     wanted = WATCHED.get(name, 0)
     points = [p for p in change_points(signal.values, signal.steps) if _material(p, wanted)]
     drifts = not points and alarm is not None
@@ -103,8 +113,17 @@ def _row(name: str, signal: Signal, alarm: Alarm | None) -> OnsetRow | None:
     after = signal.values[signal.steps >= step]
     first = float(before.mean()) if len(before) else signal.first
     second = float(after.mean()) if len(after) else signal.last
-    return OnsetRow(signal=name, title=title, step=step, points=points, drifts=drifts, alarm=alarm, before=first, after=second,
-                    direction=1 if second >= first else -1)  # fmt: skip
+    return OnsetRow(
+        signal=name,
+        title=title,
+        step=step,
+        points=points,
+        drifts=drifts,
+        alarm=alarm,
+        before=first,
+        after=second,
+        direction=1 if second >= first else -1,
+    )
 
 
 def _quickens(point: ChangePoint, wanted: int) -> bool:
