@@ -69,10 +69,11 @@ def formats(why: str | None, mapping: str | None) -> None:
         COMPANIONS,
         FALLBACK_LOGS,
         LOGS,
+        METRIC_LOGS,
         companion_format,
         log_format,
+        metric_format,
     )
-    from trajlab.metric_logs import METRIC_LOGS, metric_format
 
     for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
         click.echo(f"{name}: {doc}")
@@ -245,42 +246,6 @@ def compare(
     verdict = result.record.message or result.record.status
     click.echo(_shown(f"{', '.join(result.names)}: {verdict}  {result.report}"))
     click.echo(f"written report: {result.markdown}\nindex: {result.index}")
-    sys.exit(result.exit_code)
-
-
-@cli.command(epilog=_EXIT_CODES)
-@_SOURCES
-@_OUT
-@click.option("--metrics", multiple=True, callback=_named, metavar="LOG", help="A metric log that lies elsewhere.")
-@click.option("--run", callback=_named, metavar="NAME", help="Only this run; default: each run.")
-@_BY
-@_SETTINGS
-@_FAIL_ON
-@_MAPPING
-@_JOBS
-def diagnose(
-    sources: tuple[str, ...],
-    out: str,
-    metrics: tuple[str, ...],
-    run: str | None,
-    by: str,
-    settings: tuple[str, ...],
-    fail_on: Any,
-    mapping: str | None,
-    jobs: int | None,
-) -> None:
-    """Is the run healthy? Fifteen layers over rollouts and metric logs, what moved first, where to look.
-
-    A source is a corpus, or rollouts and metric logs; a run may have either or both.
-    """
-    from trajlab.report.diagnose import diagnose as run_diagnose
-    from trajlab.report.parameters import split_settings
-
-    parameters: dict[str, object] = {"by": by, **split_settings(settings)}
-    result = run_diagnose(
-        list(sources), out, metrics=metrics, run=run, fail_on=fail_on, jobs=jobs, mapping=mapping, **parameters
-    )
-    _tell(result)
     sys.exit(result.exit_code)
 
 
