@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajlab.cli import simulate as command
+from trajlab.cli.rules import simulate as command
 from trajlab.errors import UsageError
 from trajlab.simulate import RUNS, correlated_outcomes, load_description, simulate, success_rates
 from trajlab.simulate.apportion import apportion

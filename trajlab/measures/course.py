@@ -42,19 +42,19 @@ def course_of(corpus: Corpus, trajectories: Trajectories) -> Course:
         exploratory=exploratory,
         onsets=found,
         flows=quadrant_flows(corpus, followed),
-        against_previous=trajectories.population.epoch is not None,
+        against_previous=trajectories.population.is_one_period,
     )
 
 
 def with_previous(corpus: Corpus, trajectories: Trajectories) -> Trajectories:
-    """The population itself or, where it is one epoch, that epoch and the last one before it that is there."""
-    epoch = trajectories.population.epoch
-    if epoch is None:
+    """The population itself or, where it is one period, that period and the last one before it that is there."""
+    if not trajectories.population.is_one_period:
         return trajectories
-    run = select(corpus, msgspec.structs.replace(trajectories.population, epoch=None))
-    orders = run.frame["period_order"].drop_nulls().unique().sort()
-    kept = [order for order in orders.to_list() if order <= epoch][-2:]
-    frame = run.frame.filter(pl.col("period_order").is_in(kept))
-    return msgspec.structs.replace(
-        run, population=trajectories.population, frame=frame, periods=[f"epoch {order}" for order in kept]
-    )
+    run = select(corpus, msgspec.structs.replace(trajectories.population, epoch=None, period=None))
+    last = trajectories.frame["period_order"].max()
+    if last is None:
+        return trajectories
+    known = run.frame.select("period", "period_order").drop_nulls().unique().sort("period_order")
+    kept = known.filter(pl.col("period_order") <= last)["period"].to_list()[-2:]
+    frame = run.frame.filter(pl.col("period").is_in(kept))
+    return msgspec.structs.replace(run, population=trajectories.population, frame=frame, periods=kept)

@@ -25,6 +25,8 @@ class Population(msgspec.Struct, frozen=True):
     """``epoch``, ``quarter`` or ``steps:N``."""
     epoch: int | None = None
     """Only this epoch; ``None``: all."""
+    period: str | None = None
+    """Only the period of this name, such as ``steps 1 to 20``; ``None``: all."""
     steps_per_epoch: int | None = None
     epoch_boundaries: tuple[int, ...] = ()
     """First training step of each epoch after the first."""
@@ -36,6 +38,11 @@ class Population(msgspec.Struct, frozen=True):
     tool_component: str | None = None
     include_errors: bool = False
     """Keep the three error classes in behaviour rates."""
+
+    @property
+    def is_one_period(self) -> bool:
+        """Whether one period of a run is asked for, not the run."""
+        return self.epoch is not None or self.period is not None
 
 
 def population_of(run: str | None, parameters: dict[str, Any]) -> Population:
@@ -87,7 +94,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
         _period(current, population),
         is_error=pl.col("termination").is_in(ERRORS).fill_null(value=False),
     )
-    current = _only_epoch(current, population)
+    current = _only_period(_only_epoch(current, population), population)
     task = pl.coalesce("task_id", "trajectory_id")
     current = current.with_columns(cluster=task.rank("dense").cast(pl.Int64) - 1)
     names = current.select("period", "period_order").unique().drop_nulls().sort("period_order")["period"].to_list()
@@ -205,6 +212,16 @@ def _only_epoch(frame: pl.DataFrame, population: Population) -> pl.DataFrame:
         )
         raise UsageError("epoch", found, "", "Give steps_per_epoch or epoch_boundaries where the log has no epoch")
     return wanted
+
+
+def _only_period(frame: pl.DataFrame, population: Population) -> pl.DataFrame:
+    if population.period is None:
+        return frame
+    named = frame.with_columns(pl.col("period").fill_null(WHOLE)) if frame["period"].is_null().all() else frame
+    if named.filter(pl.col("period") == population.period).is_empty():
+        known = named.select("period", "period_order").unique().drop_nulls("period").sort("period_order")["period"]
+        raise UsageError("period", f"no period {population.period!r}", "one of " + ", ".join(known))
+    return frame.filter(named["period"] == population.period)
 
 
 def column(frame: pl.DataFrame, expression: pl.Expr) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -56,7 +56,7 @@ def partitions(
     Equal parts are what `configured` assumes: all steps over the configured epochs, the remainder in the last.
     """
     steps = sorted(trajectories.frame["train_step"].drop_nulls().unique().to_list())
-    if not steps or trajectories.population.epoch is not None:
+    if not steps or trajectories.population.is_one_period:
         return []
     starts: dict[str, list[int]] = {}
     if trajectories.periods_by == "epoch" and trajectories.epochs_from is not None:

@@ -13,10 +13,13 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import ExitCode, UsageError
-from trajlab.measures.frame import check_by, population_of, select
+from trajlab.measures.frame import WHOLE, check_by, population_of, select
 from trajlab.progress import progress
-from trajlab.report.index import rebuild_index
+from trajlab.report.hook import call_hook, check_hook
+from trajlab.report.index import list_runs, rebuild_index
 from trajlab.report.parameters import coerce, read_parameters
+from trajlab.report.pending import SETTLE_HOURS, periods
+from trajlab.report.pending import pending as pending_periods
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
 from trajlab.report.runner import find_notebook, run_notebook
@@ -68,6 +71,9 @@ def audit(
     fail_on: FailOn = "alarm",
     jobs: int | None = None,
     mapping: str | Path | None = None,
+    pending: bool = False,
+    settle_hours: float = SETTLE_HOURS,
+    hook: str | None = None,
     **parameters: object,
 ) -> AuditResult:
     """Audit logs: read what is new, then run the audit notebook once per run.
@@ -79,6 +85,9 @@ def audit(
         fail_on: What makes the exit code 1: ``alarm``, ``warn`` or ``never``.
         jobs: Processes for reading; ``None``: as many as pay.
         mapping: A TOML file: where fields stand in logs that no reader knows.
+        pending: Audit each finished period once, by itself: those that have no verdict in ``out`` on the same data.
+        settle_hours: With ``pending``: hours without a change after which the last period of a run is finished.
+        hook: A command that gets the record as JSON on standard input when a run's status is another than before.
         **parameters: Parameters of the notebook ``epoch_audit`` (``by``, ``epoch``, ``correct_threshold`` …).
 
     Raises:
@@ -86,6 +95,8 @@ def audit(
         InfrastructureError: A full disk, a killed process.
     """
     effective = _checked(parameters)
+    if hook is not None:
+        check_hook(hook)
     target = Path(out)
     sources = [source] if isinstance(source, str | Path) else list(source)
     corpus = _corpus(sources, target, run, jobs, mapping)
@@ -97,22 +108,80 @@ def audit(
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
     for name in runs:
         select(corpus, population_of(name, effective))
-    epoch, words = effective["epoch"], Words(effective["language"])
+    whole = effective["period"] or (None if effective["epoch"] is None else f"epoch {effective['epoch']}")
+    jobs_to_do = [_Job(name, whole, corpus.manifest.assembled_from, dict(parameters)) for name in runs]
+    if pending:
+        jobs_to_do = _pending_jobs(corpus, target, runs, effective, dict(parameters), settle_hours)
+    former = last_statuses(target)
     records = [
-        run_notebook(
-            NOTEBOOK,
-            target,
-            {"corpus": str(corpus.folder.resolve()), "run": name, **parameters},
-            title=words.say("page.audit_title", run=name),
-            run=name,
-            period=None if epoch is None else f"epoch {epoch}",
-            data_fingerprint=corpus.manifest.assembled_from,
-            fail_on=fail_on,
-        )
-        for name in progress(runs, total=len(runs), unit="run", description="auditing")
+        _run(job, corpus, target, effective["language"], fail_on)
+        for job in progress(jobs_to_do, total=len(jobs_to_do), unit="audit", description="auditing")
     ]
     rebuild_index(target)
+    if hook is not None:
+        _tell_changes(hook, former, records)
     return AuditResult(target, corpus.folder, records)
+
+
+class _Job(msgspec.Struct):
+    """One audit to run."""
+
+    run: str
+    period: str | None
+    fingerprint: str
+    parameters: dict[str, object]
+
+
+def _run(job: _Job, corpus: Corpus, target: Path, language: str, fail_on: FailOn) -> RunRecord:
+    title = Words(language).say("page.audit_title", run=job.run)
+    return run_notebook(
+        NOTEBOOK,
+        target,
+        {"corpus": str(corpus.folder.resolve()), "run": job.run, **job.parameters},
+        title=title,
+        run=job.run,
+        period=job.period,
+        data_fingerprint=job.fingerprint,
+        fail_on=fail_on,
+    )
+
+
+def _pending_jobs(
+    corpus: Corpus,
+    out: Path,
+    runs: Sequence[str],
+    effective: dict[str, Any],
+    parameters: dict[str, object],
+    settle_hours: float,
+) -> list[_Job]:
+    if effective["epoch"] is not None or effective["period"] is not None:
+        raise UsageError("--pending", "one period asked for", "all periods", "Leave --epoch and period out")
+    found = pending_periods(out, periods(corpus, runs, effective, settle_hours=settle_hours), effective)
+    undivided = {one.run for one in found if one.name == WHOLE}
+    return [
+        _Job(
+            one.run,
+            None if one.run in undivided else one.name,
+            one.fingerprint,
+            parameters if one.run in undivided else {**parameters, "period": one.name},
+        )
+        for one in found
+    ]
+
+
+def last_statuses(out: Path) -> dict[str | None, str]:
+    """Status of the newest ended audit of each run in a folder."""
+    records = [listed.record for listed in list_runs(out) if listed.record is not None and listed.record.ended]
+    return {record.run: record.status for record in sorted(records, key=lambda record: record.ended or "")}
+
+
+def _tell_changes(hook: str, former: dict[str | None, str], records: Sequence[RunRecord]) -> None:
+    """Call the hook for every run whose status changed; a first audit that passed changes nothing."""
+    for record in records:
+        before = former.get(record.run, "passed")
+        if record.status != before:
+            call_hook(hook, {**msgspec.to_builtins(record), "before": before})
+        former[record.run] = record.status
 
 
 def _checked(parameters: dict[str, object]) -> dict[str, Any]:

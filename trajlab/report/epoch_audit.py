@@ -75,8 +75,8 @@ class EpochAudit:
     @property
     def period(self) -> str | None:
         """The one period audited; ``None``: the whole run."""
-        epoch = self.trajectories.population.epoch
-        return None if epoch is None else f"epoch {epoch}"
+        population = self.trajectories.population
+        return population.period or (None if population.epoch is None else f"epoch {population.epoch}")
 
     def estimate(self, name: str, group: str | None = None) -> Estimate:
         """The estimate of a measure, whole or of one period."""
