@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from trajlab.checks.alarm_rules import GATES, GateName, Rule
 from trajlab.stats.betting import capital, flag_cusum
-from trajlab.stats.sequential import WINDOW, baseline, best_so_far, long_run_noise, recent, watch
+from trajlab.stats.sequential import WINDOW, Watch, baseline, best_so_far, long_run_noise, recent, watch
 from trajlab.stats.step_rules import crossings
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ _RISEN = 1.2
 _SATURATED = 0.05
 _FALLS = 0.85
 _OUTCOME_SHARE = 0.25
-_ONE_SIDED = 1.645
+_ONE_SIDED = 2.0
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -71,23 +71,51 @@ def told(
         values: The signal, shape (runs, steps), finite.
         others: Signals that gates look at, on the same steps: by name; NaN before they are first observed.
         floor: The least the noise may be, from the size of the batches.
-        warn: By the lines of a warning, which the rule must have; gates do not count for it.
+        warn: By the lines of a warning, which the rule must have; half of the sum is enough, and gates do not count.
     """
     kind = "warn_" if warn else ""
     if rule.test == "runs":
         return _runs(values, lines, kind)
     if rule.test == "betting":
         return _betting(values, float(lines[f"{kind}level"]))
-    within = None if warn or rule.gate is None else gate(rule.gate, values, others)
     if rule.test == "runaway":
+        within = None if warn or rule.gate is None else gate(rule.gate, values, others)
         return _runaway(values, float(lines["level"]), float(lines["share"]), within)
     noise = long_run_noise(values, floor=floor)
     reference = _reference(rule, values)
-    found = watch(
-        values, reference, _material(rule, lines, kind, reference), noise, high=rule.high, slack=rule.least_distance,
-        limit=rule.limit, guard=lines.get("guard"), within=within,
-    )  # fmt: skip
+    material = _material(rule, lines, kind, reference)
+    if warn:
+        rule = msgspec.structs.replace(rule, limit=rule.limit / 2)
+    found = _watched(rule, lines, values, reference, material, noise, None)
+    rows = np.flatnonzero(found.first >= 0)
+    if rule.gate is not None and not warn and len(rows):
+        # A gate only takes away, so only what was told without it needs it.
+        part = {name: _rows_of(seen, rows) for name, seen in others.items()}
+        within = gate(rule.gate, values[rows], part)
+        gated = _watched(rule, lines, values[rows], reference[rows], material[rows], noise[rows], within)
+        found.first[rows], found.statistic[rows] = gated.first, gated.statistic
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
+
+
+def now_beyond(rule: Rule, lines: Lines, values: FloatArray) -> Flags:
+    """Shape (runs,): the median of the last five steps is beyond the line of a warning as such, whatever the noise."""
+    line = _material(rule, lines, "warn_", _reference(rule, values))[:, -1]
+    now = recent(values, LATELY)[:, -1]
+    return np.asarray(now > line if rule.high else now < line)
+
+
+def _watched(
+    rule: Rule, lines: Lines, values: FloatArray, reference: FloatArray, material: FloatArray, noise: FloatArray,
+    within: Flags | None,
+) -> Watch:  # fmt: skip
+    return watch(
+        values, reference, material, noise, high=rule.high, slack=rule.least_distance, limit=rule.limit,
+        guard=lines.get("guard"), within=within,
+    )  # fmt: skip
+
+
+def _rows_of(seen: FloatArray | Outcome, rows: npt.NDArray[np.int64]) -> FloatArray | Outcome:
+    return Outcome(seen.places, seen.values[rows]) if isinstance(seen, Outcome) else seen[rows]
 
 
 def _reference(rule: Rule, values: FloatArray) -> FloatArray:
@@ -213,7 +241,7 @@ def _outcome_flat(proxy: FloatArray, outcome: Outcome) -> Flags:
     first = max(2, int((places < WINDOW).sum()))
     for known in range(first + 2, count + 1):
         seen = outcome.values[:, :known]
-        lately = max(2, int((places[:known] > places[known - 1] - LATELY).sum()))
+        lately = int((places[:known] > places[known - 1] - LATELY).sum())
         noise = 1.4826 * np.median(np.abs(np.diff(seen, axis=1)), axis=1) / np.sqrt(2)
         error = noise * np.sqrt(1 / first + 1 / lately)
         high = seen[:, -lately:].mean(axis=1) - seen[:, :first].mean(axis=1) + _ONE_SIDED * error

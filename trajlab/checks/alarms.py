@@ -9,8 +9,17 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from trajlab.checks.alarm_rules import FLAGS, GATES, RULES, Rule
-from trajlab.checks.alarm_tests import BETTING_LEVEL, FloatArray, Outcome, Told, told, told_of_flags
+from trajlab.checks.alarm_rules import FALSE_ALARMS, FLAGS, GATES, RULES, Rule
+from trajlab.checks.alarm_tests import (
+    BETTING_LEVEL,
+    FLAG_RUN_LENGTH,
+    FloatArray,
+    Outcome,
+    Told,
+    now_beyond,
+    told,
+    told_of_flags,
+)
 from trajlab.checks.facts import thresholds as shipped
 from trajlab.checks.finding import Evidence, Finding, Status
 from trajlab.measures.step_signals import BY_SIGNAL
@@ -43,6 +52,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     """The false-alarm rate of the rule, in words with its condition."""
     steps: int
     """Steps at which the signal is observed."""
+    active: bool = False
+    """The evidence still stands at the last step."""
 
     @property
     def status(self) -> Status:
@@ -96,8 +107,12 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def series_of(signals: pl.DataFrame) -> dict[str, Series]:
-    """The series of one run by signal. ``flat_loss`` (the loss is exactly 0) is told by ``loss``."""
+    """The series of one run by signal. ``flat_loss`` (the loss is exactly 0) is told by ``loss``.
+
+    The last batch is left out while it holds less than half of the usual trajectories: it is still being written.
+    """
     found = {}
+    signals = _finished(signals)
     kept = signals.filter(pl.col("value").is_finite()).sort("step").unique(["signal", "step"], keep="last")
     for (name,), part in kept.sort("step").partition_by("signal", as_dict=True).items():
         error = part.select((pl.col("sd") / pl.col("n").sqrt()).fill_null(float("nan"))).to_series().to_numpy()
@@ -106,6 +121,16 @@ def series_of(signals: pl.DataFrame) -> dict[str, Series]:
     if loss is not None and (loss.values != 0).any():
         found["flat_loss"] = Series(loss.steps, (loss.values == 0).astype(np.float64), loss.error)
     return found
+
+
+def _finished(signals: pl.DataFrame) -> pl.DataFrame:
+    own = signals.filter((pl.col("source") == "rollouts") & (pl.col("signal") == "mean_steps")).sort("step")
+    if own.height < 2:
+        return signals
+    usual, last = own["n"].head(own.height - 1).median(), own["n"].to_list()[-1]
+    if not isinstance(usual, float | int) or last is None or last >= usual / 2:
+        return signals
+    return signals.filter((pl.col("source") != "rollouts") | (pl.col("step") < own["step"].max()))
 
 
 def _outcome_signal(series: Mapping[str, Series]) -> str | None:
@@ -179,9 +204,12 @@ def _said(
         status, shown, place = "warn", warned, int(warned.first[0])
     if place < 0 and rule.test == "runaway":
         status, place = _crossed(own, float(lines["level"]))
+    if place < 0 and warned is not None and rule.test == "cusum" and now_beyond(rule, lines, own.values[None, :])[0]:
+        status, shown, place = "warn", warned, len(own.steps) - 1
     at = place if place >= 0 else len(own.steps) - 1
     onset = _onset(rule, shown, own, place)
-    evidence, message = _evidence(rule, lines, name, own, shown, place, onset)
+    title = rule.first_sign if status == "warn" and rule.first_sign else rule.title
+    evidence, message = _evidence(rule, lines, name, own, shown, place, onset, title)
     finding = Finding(
         code=rule.code, layer=rule.layer, status=status, step=own.steps[place] if place >= 0 else None,
         message=message, evidence=evidence, advice=rule.advice if status in ("alarm", "warn") else "",
@@ -189,8 +217,15 @@ def _said(
     return Alarm(
         run=run, signal=name, finding=finding, collapse=rule.collapse, first_step=finding.step,
         onset_step=None if onset is None else own.steps[onset], statistic=float(np.nanmax(shown.statistic[0])),
-        line=_finite(shown.line[0, at]), false_alarm_rate=rate(rule, lines, own), steps=len(own.steps),
+        line=_finite(shown.line[0, at]), false_alarm_rate=rate(rule, lines, name, own), steps=len(own.steps),
+        active=place >= 0 and _stands(rule, shown),
     )  # fmt: skip
+
+
+def _stands(rule: Rule, shown: Told) -> bool:
+    """Whether the statistic has not gone back to nothing since."""
+    last = float(shown.statistic[0, -1])
+    return last > 1 if rule.test in ("runaway", "betting") else last > 0
 
 
 def _crossed(own: Series, level: float) -> tuple[Status, int]:
@@ -211,9 +246,9 @@ def _onset(rule: Rule, shown: Told, own: Series, place: int) -> int | None:
 
 
 def _evidence(
-    rule: Rule, lines: dict[str, Any], name: str, own: Series, shown: Told, place: int, onset: int | None
+    rule: Rule, lines: dict[str, Any], name: str, own: Series, shown: Told, place: int, onset: int | None, said: str
 ) -> tuple[list[Evidence], str]:
-    title = f"{rule.title}: {BY_SIGNAL[name].title if name in BY_SIGNAL else name.replace('_', ' ')}"
+    title = f"{said}: {BY_SIGNAL[name].title if name in BY_SIGNAL else name.replace('_', ' ')}"
     last = own.values[-1]
     if place < 0:
         seen = f"{title} {last:.4g} at step {own.steps[-1]}, not told over {len(own.steps)} steps"
@@ -229,11 +264,11 @@ def _evidence(
     text += f"; {start:.4g} over the first {min(WINDOW, len(own.values))} steps, {last:.4g} at step {own.steps[-1]}"
     around = range(max(0, (onset or 0) - 1), min(len(own.steps), place + 1))
     kept = list(around)[-8:]
-    said = "; ".join(f"{own.steps[item]}: {own.values[item]:.4g}" for item in kept)
-    evidence = [Evidence(text=f"{name} by step: {said}", step=own.steps[place])]
+    values = "; ".join(f"{own.steps[item]}: {own.values[item]:.4g}" for item in kept)
+    evidence = [Evidence(text=f"{name} by step: {values}", step=own.steps[place])]
     if rule.gate is not None:
         evidence.append(Evidence(text=f"and {GATES[rule.gate][1]}", step=own.steps[place]))
-    evidence.append(Evidence(text=f"false alarms: {rate(rule, lines, own)}"))
+    evidence.append(Evidence(text=f"false alarms: {rate(rule, lines, name, own)}"))
     return [*evidence, *_springs(rule, lines, own)], text
 
 
@@ -252,8 +287,10 @@ def _springs(rule: Rule, lines: dict[str, Any], own: Series) -> list[Evidence]:
     ]
 
 
-def rate(rule: Rule, lines: Mapping[str, Any], own: Series) -> str:
+def rate(rule: Rule, lines: Mapping[str, Any], name: str, own: Series) -> str:
     """The false-alarm rate of a rule, with its condition."""
+    if rule.test == "cusum" and name in FLAGS:
+        return f"one in {FLAG_RUN_LENGTH:g} steps on average at the most, while the share is not over the line"
     if rule.test == "betting":
         return f"at most {100 * BETTING_LEVEL:g} % however often one looks, while the share is not over the line"
     if rule.test == "runs":
@@ -264,13 +301,11 @@ def rate(rule: Rule, lines: Mapping[str, Any], own: Series) -> str:
         )
     if rule.test == "runaway":
         return "a stretch over the line that only wanders is called rising at its fourth step in 1 of 24"
-    return FALSE_ALARMS["best" if rule.reference in ("best", "lowest") else "start"]
-
-
-FALSE_ALARMS = {
-    "start": "in the worst case (noise alone sets the line)",
-    "best": "in the worst case (noise alone sets the line)",
-}
+    usual, worst = FALSE_ALARMS["best" if rule.reference in ("best", "lowest") else "start", rule.slack]
+    return (
+        f"at most {100 * usual:.2g} % of runs of 200 steps whose level stays where it was, while the autocorrelation "
+        f"is up to 0.5 ({100 * worst:.2g} % at 0.7); less where the line is further away than noise would set it"
+    )
 
 
 def _finite(value: float) -> float | None:

@@ -6,7 +6,14 @@ import sys
 
 import click
 
-from trajlab.cli import corpora, reports, rules, schedule  # noqa: F401  # each adds its commands to the group
+from trajlab.cli import (  # noqa: F401  # each adds its commands to the group
+    alarms,
+    corpora,
+    diagnosis,
+    reports,
+    rules,
+    schedule,
+)
 from trajlab.cli.common import cli, samples, shown
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError
 

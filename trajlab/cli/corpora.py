@@ -20,11 +20,10 @@ def formats(why: str | None, mapping: str | None) -> None:
         COMPANIONS,
         FALLBACK_LOGS,
         LOGS,
-        METRIC_LOGS,
         companion_format,
         log_format,
-        metric_format,
     )
+    from trajlab.metric_logs import METRIC_LOGS, metric_format
 
     for name, doc in {**LOGS, **FALLBACK_LOGS}.items():
         click.echo(f"{name}: {doc}")

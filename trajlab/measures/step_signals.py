@@ -85,6 +85,8 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("correct_rate", "correct", "a verdict per trajectory", BY_NAME["correct_rate"]),
     Signal("outcome_rate", "independent outcome good", "a verdict that is not the training reward",
            BY_NAME["outcome_rate"]),
+    Signal("hacking_rate", "high reward with bad outcome",
+           "the reward and an independent outcome of every trajectory (and state reward_threshold)"),
     Signal("error_rate", "ended by an error of the system", "why each trajectory ended", _ERRORS,
            ("errors.ratio", "aborted.ratio")),
     Signal("hollow_rate", "hollow: no executed call, no text", "tool calls, their results and what the agent wrote",
@@ -127,7 +129,9 @@ SIGNALS: tuple[Signal, ...] = (
 BY_SIGNAL = {signal.name: signal for signal in SIGNALS}
 
 
-def step_signals(corpus: Corpus, run: str | None = None, *, include_errors: bool = False) -> pl.DataFrame:
+def step_signals(
+    corpus: Corpus, run: str | None = None, *, include_errors: bool = False, reward_threshold: float | None = None
+) -> pl.DataFrame:
     """The signals of one run, or of every run, in one frame with the columns of `SCHEMA`, sorted by them.
 
     Rollouts count where they tell a signal; the metric log serves where they do not, or where they hold less than half
@@ -137,11 +141,14 @@ def step_signals(corpus: Corpus, run: str | None = None, *, include_errors: bool
         corpus: With rollouts, a metric log, or both.
         run: Only this run.
         include_errors: Keep trajectories of the error classes in behaviour rates.
+        reward_threshold: A reward above it is high; without it only a reward of two values tells which is.
     """
     parts = [_from_metrics(corpus, run)]
     names = corpus.runs if run is None else [name for name in corpus.runs if name == run]
     for name in names:
-        population = Population(run=name, by="steps:1", include_errors=include_errors)
+        population = Population(
+            run=name, by="steps:1", include_errors=include_errors, reward_threshold=reward_threshold
+        )
         parts.append(rollout_signals(select(corpus, population)))
     both = pl.concat(parts)
     counts = both.group_by("run", "signal", "source").agg(pl.col("step").n_unique().alias("steps"))
@@ -164,7 +171,19 @@ def rollout_signals(trajectories: Trajectories) -> pl.DataFrame:
         for signal in SIGNALS
         if signal.measure is not None
     ]
+    parts.append(_of_measure(frame, "hacking_rate", _hacking(trajectories), include_errors=True))
     return pl.concat([*parts, _zero_std_groups(frame)])
+
+
+def _hacking(trajectories: Trajectories) -> Measure:
+    """High reward with bad outcome. Without a stated threshold only a reward of two values tells which is high."""
+    line = trajectories.population.reward_threshold
+    values = trajectories.frame["reward"].drop_nulls().unique()
+    if line is None and len(values) == 2:
+        line = float(values.min())  # type: ignore[arg-type]
+    high = pl.lit(None, pl.Boolean) if line is None else pl.col("reward") > line
+    both = pl.when(pl.col("outcome").is_not_null()).then(high & ~pl.col("outcome"))
+    return Measure("hacking_rate", "high reward with bad outcome", "reward", "share", lambda: both, behaviour=False)
 
 
 def _of_measure(frame: pl.DataFrame, name: str, measure: Measure, *, include_errors: bool) -> pl.DataFrame:

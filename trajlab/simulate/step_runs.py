@@ -22,6 +22,10 @@ BATCH = 64
 """Trajectories a step."""
 GROUPS = 16
 """Groups of four a step."""
+HELD_OUT, HELD_OUT_EVERY = 500, 5
+"""Held-out tasks, and how often they are tried."""
+MISSED = 0.03
+"""Share of good outcomes that the reward does not see."""
 STEPS = 200
 ONSETS = (60, 140)
 """Between which a pathology begins."""
@@ -38,8 +42,9 @@ class Path(msgspec.Struct, frozen=True):
     gain: tuple[float, float]
     """Range of what is added by the end; multiplied with the start where ``relative``."""
     relative: bool = False
-    noise: Literal["share", "groups", "log", "none"] = "share"
-    """``share``: counts of 64, level wanders on the logit scale; ``groups``: counts of 16; ``log``: on the log scale."""
+    noise: Literal["share", "groups", "verdict", "log", "none"] = "share"
+    """``share``: counts of 64, the level wanders on the logit scale; ``groups``: counts of 16; ``log``: on the log
+    scale; ``verdict``: score, outcome and their disagreement, from the same 64 trajectories."""
     wander: float = 0.15
     """Standard deviation of the wandering on its scale."""
 
@@ -52,8 +57,8 @@ HEALTHY: tuple[Path, ...] = (
     Path("truncation_rate", (0.01, 0.04), (-0.01, 0.01)),
     Path("mean_steps", (1.7, 2.0), (0.1, 0.5), noise="log", wander=0.06),
     Path("response_tokens", (900, 1500), (-0.1, 0.3), relative=True, noise="log", wander=0.08),  # up to +30 %
-    Path("score", (0.42, 0.48), (0.12, 0.20), wander=0.20),
-    Path("outcome_rate", (0.42, 0.48), (0.10, 0.18), wander=0.20),          # half to all of the score's gain
+    Path("outcome_rate", (0.42, 0.48), (0.12, 0.20), noise="verdict", wander=0.20),
+    Path("hacking_rate", (0.02, 0.04), (-0.01, 0.02), noise="verdict"),
     Path("error_rate", (0.005, 0.02), (-0.003, 0.003)),
     Path("hollow_rate", (0.0, 0.01), (0.0, 0.003)),
     Path("suite_run_rate", (0.65, 0.72), (-0.26, -0.20)),                   # verification migrates (r7)
@@ -99,7 +104,6 @@ PATHOLOGIES: tuple[Pathology, ...] = (
         "tool_collapse", "tool collapse like R3",
         (Change("tool_use_rate", "times", ((0, 1), (1, 0.95), (5, 0.64), (9, 0.16), (12, 0.023), (15, 0.0005))),
          Change("mean_steps", "times", ((0, 1), (12, 0.5))),
-         Change("score", "times", ((1, 1), (3, 0.7), (8, 0.35), (14, 0.45))),
          Change("outcome_rate", "times", ((1, 1), (3, 0.7), (8, 0.35), (14, 0.45))),
          Change("kl", "to", ((0, 0.047), (1, 0.058), (8, 0.109), (11, 0.149), (13, 0.189), (20, 0.25))),
          Change("entropy", "times", ((0, 1), (8, 1.7), (16, 2.7))),
@@ -108,23 +112,23 @@ PATHOLOGIES: tuple[Pathology, ...] = (
     Pathology(
         "think_spam", "think spam like r6",
         (Change("think_fraction", "to", ((0, 0.076), (22, 0.138), (30, 0.171), (50, 0.179), (65, 0.29), (80, 0.727))),
-         Change("score", "times", ((65, 1), (80, 0.2)))),
+         Change("outcome_rate", "times", ((65, 1), (80, 0.2)))),
         ("think_fraction", "level", 0.15), high=True),
     Pathology(
         "entropy_collapse", "entropy collapse without gain",
         (Change("entropy", "times", ((0, 1), (10, 0.5), (25, 0.1))),
-         Change("score", "times", ((0, 1), (25, 0.85))), Change("outcome_rate", "times", ((0, 1), (25, 0.85))),
+         Change("outcome_rate", "times", ((0, 1), (25, 0.85))),
          Change("zero_std_groups", "to", ((0, 0.35), (25, 0.6)))),
         ("entropy", "of_start", 0.40), high=False),
     Pathology(
         "random_collapse", "random collapse",
         (Change("entropy", "times", ((0, 1), (8, 1.7), (16, 2.7))),
-         Change("tool_use_rate", "times", ((0, 1), (12, 0.3))), Change("score", "times", ((0, 1), (12, 0.5)))),
+         Change("tool_use_rate", "times", ((0, 1), (12, 0.3))), Change("outcome_rate", "times", ((0, 1), (12, 0.5)))),
         ("entropy", "of_lowest", 1.40), high=True),
     Pathology(
         "length_drift", "length drift without gain",
         (Change("response_tokens", "times", ((0, 1), (30, 3.5))),
-         Change("score", "times", ((0, 1), (30, 0.85))), Change("outcome_rate", "times", ((0, 1), (30, 0.85)))),
+         Change("outcome_rate", "times", ((0, 1), (30, 0.85)))),
         ("response_tokens", "of_start", 2.0), high=True),
     Pathology(
         "truncation", "truncation",
@@ -132,9 +136,8 @@ PATHOLOGIES: tuple[Pathology, ...] = (
         ("truncation_rate", "level", 0.15), high=True),
     Pathology(
         "reward_hacking", "reward hacking with a held-out gap",
-        (Change("score", "to", ((0, 0.55), (15, 0.95))),
-         Change("outcome_rate", "to", ((0, 0.50), (15, 0.38)))),
-        ("outcome_rate", "of_start", 1.0), high=False),
+        (Change("hacking_rate", "to", ((0, 0.04), (15, 0.55))), Change("outcome_rate", "to", ((0, 0.50), (15, 0.38)))),
+        ("hacking_rate", "level", 0.10), high=True),
     Pathology(
         "dead_groups", "dead groups",
         (Change("zero_std_groups", "to", ((0, 0.35), (8, 0.97))),),
@@ -147,7 +150,7 @@ PATHOLOGIES: tuple[Pathology, ...] = (
     Pathology(
         "outage", "infrastructure outage",
         (Change("error_rate", "to", ((0, 0.6),)), Change("hollow_rate", "to", ((0, 0.55),)),
-         Change("score", "times", ((0, 0.45),))),
+         Change("outcome_rate", "times", ((0, 0.45),))),
         ("error_rate", "level", 0.10), high=True),
 )  # fmt: skip
 """Every pathology that alarms are tested on."""
@@ -160,6 +163,8 @@ class StepRuns(msgspec.Struct, frozen=True):
     signals: dict[str, Real]
     errors: dict[str, Real]
     """Standard error of each value, where batches of trajectories tell it."""
+    held_out: Real
+    """Validation score at every fifth step, shape (runs, steps / 5)."""
     levels: dict[str, Real]
     """What the signals are without noise."""
     onset: Whole
@@ -184,15 +189,32 @@ def step_runs(pathology: str | None, runs: int, rng: np.random.Generator, steps:
         for change in plan.changes:
             levels[change.signal] = _changed(levels[change.signal], change, onset)
         material = _material(plan, levels, onset)
-    signals, errors = {}, {}
-    for path in HEALTHY:
-        signals[path.signal] = _observed(path, levels[path.signal], rng)
-        if path.noise in ("share", "groups"):
-            n = BATCH if path.noise == "share" else GROUPS
-            errors[path.signal] = np.sqrt(signals[path.signal] * (1 - signals[path.signal]) / n)
+    signals = {path.signal: _observed(path, levels[path.signal], rng) for path in HEALTHY if path.noise != "verdict"}
+    signals |= _verdicts(levels, rng)
     _events(signals, onset, rng)
     signals["all_negative"] = (signals["advantage_mean"] < -0.9).astype(np.float64)
-    return StepRuns(signals, errors, levels, onset, material)
+    held_out = np.clip(0.62 + 0.4 * (levels["outcome_rate"][:, ::HELD_OUT_EVERY] - 0.45), 0, 1)
+    counted = ["score", *(path.signal for path in HEALTHY if path.noise in ("share", "groups", "verdict"))]
+    errors = {name: _error(signals[name], GROUPS if name == "zero_std_groups" else BATCH) for name in counted}
+    return StepRuns(signals, errors, rng.binomial(HELD_OUT, held_out) / HELD_OUT, levels, onset, material)
+
+
+def _error(share: Real, n: int) -> Real:
+    return np.asarray(np.sqrt(share * (1 - share) / n))
+
+
+def _verdicts(levels: dict[str, Real], rng: np.random.Generator) -> dict[str, Real]:
+    """Good outcomes, of which a few are not rewarded, and bad ones that are: the difficulty of a batch is common."""
+    good, hacked = levels["outcome_rate"], levels["hacking_rate"]
+    odds = good / (1 - good) * np.exp(0.2 * wandering(good.shape[0], good.shape[1], rng))
+    right = rng.binomial(BATCH, odds / (1 + odds))
+    wrong = rng.binomial(BATCH - right, np.clip(hacked / (1 - good), 0, 1))
+    missed = rng.binomial(right, MISSED)
+    return {
+        "outcome_rate": right / BATCH,
+        "hacking_rate": wrong / BATCH,
+        "score": (right - missed + wrong) / BATCH,
+    }
 
 
 def _level(path: Path, runs: int, steps: int, rng: np.random.Generator) -> Real:
@@ -203,7 +225,7 @@ def _level(path: Path, runs: int, steps: int, rng: np.random.Generator) -> Real:
     rise = 1 / (1 + np.exp(-(at - middle) / width))
     rise = (rise - rise[:, :1]) / (rise[:, -1:] - rise[:, :1])
     level = start + gain * rise
-    return np.asarray(np.clip(level, 0.0005, 0.9995) if path.noise in ("share", "groups") else level)
+    return np.asarray(np.clip(level, 0.0005, 0.9995) if path.noise in ("share", "groups", "verdict") else level)
 
 
 def _changed(level: Real, change: Change, onset: Whole) -> Real:
@@ -232,7 +254,7 @@ def _material(plan: Pathology, levels: dict[str, Real], onset: Whole) -> Whole:
         best = np.maximum.accumulate(level, axis=1) if of == "of_best" else np.minimum.accumulate(level, axis=1)
         line = size * best
     beyond = (level > line if plan.high else level < line) & (np.arange(level.shape[1]) >= onset[:, None])
-    return np.where(beyond.any(axis=1), beyond.argmax(axis=1), level.shape[1]).astype(np.int64)
+    return np.asarray(np.where(beyond.any(axis=1), beyond.argmax(axis=1), level.shape[1]), dtype=np.int64)
 
 
 def wandering(runs: int, steps: int, rng: np.random.Generator) -> Real:
@@ -247,7 +269,7 @@ def wandering(runs: int, steps: int, rng: np.random.Generator) -> Real:
 
 
 def _observed(path: Path, level: Real, rng: np.random.Generator) -> Real:
-    wander = path.wander * wandering(*level.shape, rng)
+    wander = path.wander * wandering(level.shape[0], level.shape[1], rng)
     if path.noise == "log":
         return np.asarray(level * np.exp(wander))
     if path.noise == "none":
@@ -265,20 +287,16 @@ def _events(signals: dict[str, Real], onset: Whole, rng: np.random.Generator) ->
         for step in rng.integers(20, steps, rng.poisson(2)):
             signals["kl"][run, step] = max(signals["kl"][run, step], rng.uniform(0.051, 0.09))
         if rng.random() < 1 / 3:
-            first = int(rng.integers(20, steps - 5))
-            stretch = slice(first, first + int(rng.integers(2, 6)))
-            before = step_before(stretch, int(onset[run]))
-            if before:
-                signals["kl"][run, stretch] = rng.uniform(0.05, 0.06) * np.exp(
-                    0.05 * rng.standard_normal(stretch.stop - stretch.start)
-                )
+            first, length = int(rng.integers(20, steps - 5)), int(rng.integers(2, 6))
+            if first + length <= onset[run]:  # later the pathology may move it
+                flat = rng.uniform(0.05, 0.06) * np.exp(0.05 * rng.standard_normal(length))
+                signals["kl"][run, first : first + length] = flat
         for size in (*rng.uniform(30, 70, rng.poisson(3)), 233.0):
             signals["critic_grad_norm"][run, int(rng.integers(0, steps))] = size
         gone = int(rng.integers(20, steps))
-        for name, value in (("hollow_rate", 0.95), ("error_rate", 0.95), ("score", 0.02), ("tool_use_rate", 0.05)):
+        for name, value in _GONE.items():
             signals[name][run, gone] = value
 
 
-def step_before(stretch: slice, onset: int) -> bool:
-    """Whether a stretch lies before the onset, where nothing else moves the signal."""
-    return stretch.stop <= onset
+_GONE = {"hollow_rate": 0.95, "error_rate": 0.95, "score": 0.02, "outcome_rate": 0.02, "tool_use_rate": 0.05}
+"""A batch whose sandboxes vanished."""

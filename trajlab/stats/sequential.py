@@ -9,6 +9,7 @@ Arrays have shape (runs, steps), in the order of the steps.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import msgspec
@@ -30,7 +31,6 @@ LIMIT = 3.0
 """The sum at which an alarm is raised; a step adds at most 1, so that it takes at least three steps."""
 UNIT = 0.5
 """A step counts in full from so many long-run standard deviations beyond the line."""
-_EVERY = 5
 _LATELY = 30
 _PRIOR_AUTOCORRELATION = 0.3
 _PRIOR_WEIGHT = 20.0
@@ -57,8 +57,9 @@ def long_run_noise(values: npt.ArrayLike, window: int = WINDOW, floor: npt.Array
 
     With d1 and d2 the medians of |x(t+1) − x(t)| and |x(t+2) − x(t)|, an AR(1) series has ρ = d2²/d1² − 1 and a
     long-run standard deviation of 1.4826 d1 √((1 + ρ)/2) / (1 − ρ). ρ is kept within 0 and 0.8 and shrunk to 0.3 with
-    the weight of 20 steps; the result is enlarged by 1 + 3/steps while it rests on few, and renewed every fifth step.
-    The larger of the estimates from all steps and from the last 30 counts, for noise may grow with the level.
+    the weight of 20 steps; the result is enlarged by 1 + 3/steps while it rests on few, and renewed every fifth step,
+    later every tenth. The larger of the estimates from all steps and from the last 30 counts, for noise may grow with
+    the level.
 
     Args:
         values: shape (runs, steps), finite.
@@ -75,11 +76,12 @@ def long_run_noise(values: npt.ArrayLike, window: int = WINDOW, floor: npt.Array
     runs, steps = series.shape
     noise = np.full((runs, steps), np.nan)
     one, two = np.abs(np.diff(series, axis=1)), np.abs(series[:, 2:] - series[:, :-2])
-    for known in range(window, steps, _EVERY):
+    renewed = (*range(window, min(50, steps), 5), *range(max(window, 50), steps, 10), steps)
+    for known, until in itertools.pairwise(renewed):
         scale = _scale(one[:, : known - 1], two[:, : known - 2])
         if known > _LATELY:
             scale = np.maximum(scale, _scale(one[:, known - _LATELY : known - 1], two[:, known - _LATELY : known - 2]))
-        noise[:, known : known + _EVERY] = scale[:, None]
+        noise[:, known:until] = scale[:, None]
     return np.asarray(np.maximum(noise, np.broadcast_to(np.asarray(floor, dtype=np.float64), noise.shape)))
 
 
