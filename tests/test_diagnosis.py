@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,7 @@ SECTIONS = (page.conclusion, page.layers, page.onsets, page.order, page.symptoms
             page.provenance, page.sample)  # fmt: skip
 
 
-def metric_log(path: Path, series: dict[str, list[float | None]], steps: list[int] | None = None) -> Path:
+def metric_log(path: Path, series: Mapping[str, Sequence[float | None]], steps: list[int] | None = None) -> Path:
     """A log of verl's file logger; ``None``: not logged at that step, NaN as the logger writes it."""
     count = max(map(len, series.values()))
     lines = [
@@ -42,7 +43,9 @@ def metric_log(path: Path, series: dict[str, list[float | None]], steps: list[in
     return path
 
 
-def steady(n: int = 60, seed: int = 0, **more: list[float | None]) -> dict[str, list[float | None]]:
+def steady(
+    more: Mapping[str, Sequence[float | None]] | None = None, *, n: int = 60, seed: int = 0
+) -> dict[str, Sequence[float | None]]:
     """A healthy run under PPO with a critic, on one page."""
     rng = np.random.default_rng(seed)
     noise = lambda level, width: (level + width * rng.standard_normal(n)).tolist()  # noqa: E731
@@ -73,7 +76,9 @@ def of_logs(folder: Path, run: str | None = None) -> RunDiagnosis:
     return RunDiagnosis(corpus, Population(run=run or diagnosable(corpus)[0]))
 
 
-def of_series(tmp_path: Path, series: dict[str, list[float | None]], steps: list[int] | None = None) -> RunDiagnosis:
+def of_series(
+    tmp_path: Path, series: Mapping[str, Sequence[float | None]], steps: list[int] | None = None
+) -> RunDiagnosis:
     metric_log(tmp_path / "logs" / "toy.jsonl", series, steps)
     return of_logs(tmp_path / "logs")
 
@@ -172,7 +177,7 @@ def test_a_healthy_metric_log_alone(tmp_path: Path) -> None:
     [{"actor/grad_norm": [1.0] * 30 + [math.nan] * 30}, {"actor/grad_norm": [1.0] * 30 + [math.nan] + [1.0] * 29}],
 )
 def test_a_gradient_that_is_no_number_stays_visible(tmp_path: Path, broken: dict[str, list[float | None]]) -> None:
-    d = of_series(tmp_path, steady(**broken))
+    d = of_series(tmp_path, steady(broken))
     told = finding(d, "D403")
     still = math.isnan(broken["actor/grad_norm"][-1] or 0.0)
     assert (told.status, told.step) == ("alarm" if still else "warn", 31)
@@ -181,7 +186,7 @@ def test_a_gradient_that_is_no_number_stays_visible(tmp_path: Path, broken: dict
 
 def test_layers_warn_about_what_is_planted(tmp_path: Path) -> None:
     n = 60
-    planted: dict[str, list[float | None]] = {
+    planted: dict[str, Sequence[float | None]] = {
         "critic/rewards/mean": [0.2] * n,  # the KL penalty takes half
         "critic/advantages/max": [2.0] * 40 + [-0.1] * 3 + [2.0] * 17,
         "actor/pg_clipfrac": [0.4] * n,
@@ -196,7 +201,7 @@ def test_layers_warn_about_what_is_planted(tmp_path: Path) -> None:
         "rollout_corr/rollout_is_eff_sample_size": [0.2] * n,
         "val-core/math/acc": [0.5 - 0.2 * i / n if i % 20 == 19 else None for i in range(n)],
     }
-    d = of_series(tmp_path, steady(**planted))
+    d = of_series(tmp_path, steady(planted))
     loud = {f.code: f.step for f in d.findings if f.status in ("warn", "alarm")}
     wanted = {"D201", "D401", "D404", "D405", "D502", "D505", "D601", "D701", "D702", "D802", "D901", "D1001"}
     assert wanted - loud.keys() == set()
@@ -209,10 +214,10 @@ def test_hand_over_needs_twenty_steps_in_a_row(tmp_path: Path) -> None:
     short = [0.3] * 20 + [0.5] * 19 + [0.3] + [0.5] * 19 + [0.3]
     assert (
         "no hand-over yet"
-        in finding(of_series(tmp_path / "a", steady(**{"critic/vf_explained_var": short})), "D502").message
+        in finding(of_series(tmp_path / "a", steady({"critic/vf_explained_var": short})), "D502").message
     )
     enough = [0.3] * 20 + [0.5] * 20 + [0.3] * 20
-    told = finding(of_series(tmp_path / "b", steady(**{"critic/vf_explained_var": enough})), "D502")
+    told = finding(of_series(tmp_path / "b", steady({"critic/vf_explained_var": enough})), "D502")
     assert "in a row at step 40" in told.message
 
 
@@ -323,7 +328,7 @@ def test_no_metric_and_no_trajectory_is_refused(tmp_path: Path) -> None:
 
 
 def test_metric_log_that_lies_elsewhere(tmp_path: Path) -> None:
-    metric_log(tmp_path / "monitor" / "anything.jsonl", steady(12))
+    metric_log(tmp_path / "monitor" / "anything.jsonl", steady(n=12))
     row = {"input": "user\n1+1?\nassistant\n", "output": "2", "gts": "2", "score": 1.0, "acc": 1.0}
     for run in ("a", "b"):
         folder = tmp_path / "dumps" / run

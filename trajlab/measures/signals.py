@@ -90,7 +90,9 @@ def run_signals(corpus: Corpus, run: str, trajectories: Trajectories | None, tol
         known = own.filter(pl.col("value").is_finite()).sort("step")
         if name not in found and known.height:
             found[str(name)] = Signal(str(name), known["step"].to_numpy(), known["value"].to_numpy(), str(source))
-    for name in BESIDE if trajectories is not None else ():
+    if trajectories is None:
+        return found
+    for name in BESIDE:
         steps, values = step_series(trajectories, BY_NAME[name])
         if steps:
             found[name] = Signal(name, np.asarray(steps), np.asarray(values), "rollouts")

@@ -78,7 +78,7 @@ def _first_places(d: RunDiagnosis) -> list[Html]:
     """The first of the order that the verdict has not told yet, each layer once."""
     told = {d.collapses[0].code} if d.collapses else set()
     seen: set[str] = set()
-    found = []
+    found: list[Html] = []
     for row in d.diagnosis.order:
         if row.code in told or row.layer in seen or len(found) == _FIRST:
             continue

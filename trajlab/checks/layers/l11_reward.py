@@ -19,16 +19,17 @@ _VERDICTS = frozenset(("acc", "accuracy", "correct", "is_correct", "pred", "reso
 def values(facts: RunFacts) -> Finding:
     """Does the reward tell trajectories apart?"""
     says, rows = Says("D1101", "L11", "values of the reward"), facts.rewards
-    rewards = None if rows is None else rows["reward"].drop_nulls()
-    if rewards is None or rewards.is_empty():
+    rewards = np.zeros(0) if rows is None else rows["reward"].drop_nulls().to_numpy()
+    if not len(rewards):
         return says.unobserved(_REWARD)
-    shares = [(word, float((sign).mean() or 0.0)) for word, sign in
+    distinct = len(np.unique(rewards))
+    shares = [(word, float(sign.mean())) for word, sign in
               (("above zero", rewards > 0), ("zero", rewards == 0), ("below zero", rewards < 0))]  # fmt: skip
     told = (
-        f"{plural(rewards.n_unique(), 'distinct value')} in {len(rewards):,}, {number(float(rewards.min()))} to "
+        f"{plural(distinct, 'distinct value')} in {len(rewards):,}, {number(float(rewards.min()))} to "
         f"{number(float(rewards.max()))}; " + ", ".join(f"{percent(share)} {word}" for word, share in shares)
-    )  # type: ignore[arg-type]
-    if rewards.n_unique() > 1:
+    )
+    if distinct > 1:
         return says("ok", told)
     return says(
         "warn", f"{told}: it tells nothing apart", advice="A constant reward teaches nothing: look at the verifier."

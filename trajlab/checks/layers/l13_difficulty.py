@@ -39,13 +39,14 @@ def tasks(facts: RunFacts) -> Finding:
     by_period = judged.group_by("period", maintain_order=True).agg(pl.col("correct").mean()).drop_nulls("period")
     said = ", ".join(f"{period} {percent(share)}" for period, share in list(by_period.iter_rows())[:8])
     known = judged.filter(pl.col("task_id").is_not_null()).group_by("task_id").agg(pl.col("correct").any(), pl.len())
+    solved, attempts = known["correct"].to_numpy(), known["len"].to_numpy()
     never = (
-        f"; {percent(1 - float(known['correct'].mean() or 0))} of {known.height:,} tasks never solved in "
-        f"{number(known['len'].mean())} attempts each"
+        f"; {percent(1 - float(solved.mean()))} of {known.height:,} tasks never solved in "
+        f"{number(float(attempts.mean()))} attempts each"
         if known.height
         else ""
-    )  # type: ignore[arg-type]
-    return says("ok", f"correct {percent(float(judged['correct'].mean() or 0))}: {said}{never}")  # type: ignore[arg-type]
+    )
+    return says("ok", f"correct {percent(float(judged['correct'].to_numpy().mean()))}: {said}{never}")
 
 
 def panels(facts: RunFacts) -> list[Panel]:

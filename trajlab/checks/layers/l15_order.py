@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trajlab.checks.finding import Finding, Status
-from trajlab.checks.layers.base import LayerReport, RunFacts
+from trajlab.checks.layers.base import SEVERITY, LayerReport, RunFacts
 from trajlab.checks.layers.onset import OnsetRow, began
 
 _DATA = frozenset({"P002", "P003", "D106"})
@@ -65,7 +65,7 @@ def _why(finding: Finding, step: int | None) -> str:
 def report(rows: Sequence[OrderRow], onsets: Sequence[OnsetRow], reports: Sequence[LayerReport]) -> LayerReport:
     """The layer as a whole: the first places, and which signal moved first."""
     seen = [item for item in reports if item.status in ("ok", "warn", "alarm")]
-    worst: Status = next((status for status in ("alarm", "warn") if any(row.status == status for row in rows)), "ok")  # type: ignore[assignment]
+    worst: Status = min((row.status for row in rows), key=lambda item: SEVERITY[item], default="ok")
     status: Status = worst if seen else "unobserved"
     places = list(dict.fromkeys(row.layer for row in rows))[:4]
     message = (

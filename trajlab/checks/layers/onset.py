@@ -86,20 +86,7 @@ def onset_rows(facts: RunFacts) -> list[OnsetRow]:
 def _row(name: str, signal: Signal, alarm: Alarm | None) -> OnsetRow | None:
     title = BY_SIGNAL[name].title if name in BY_SIGNAL else name.replace("_", " ")
     if name in EVENTS:
-        steps = signal.steps[signal.values > 0]
-        if not len(steps):
-            return None
-        return OnsetRow(
-            signal=name,
-            title=title,
-            step=int(steps[0]),
-            points=[],
-            drifts=False,
-            alarm=alarm,
-            before=0.0,
-            after=1.0,
-            direction=1,
-        )
+        return _event(name, title, signal, alarm)
     wanted = WATCHED.get(name, 0)
     points = [p for p in change_points(signal.values, signal.steps) if _material(p, wanted)]
     drifts = not points and alarm is not None
@@ -124,6 +111,16 @@ def _row(name: str, signal: Signal, alarm: Alarm | None) -> OnsetRow | None:
         after=second,
         direction=1 if second >= first else -1,
     )
+
+
+def _event(name: str, title: str, signal: Signal, alarm: Alarm | None) -> OnsetRow | None:
+    steps = signal.steps[signal.values > 0]
+    if not len(steps):
+        return None
+    return OnsetRow(
+        signal=name, title=title, step=int(steps[0]), points=[], drifts=False, alarm=alarm, before=0.0, after=1.0,
+        direction=1,
+    )  # fmt: skip
 
 
 def _quickens(point: ChangePoint, wanted: int) -> bool:

@@ -16,7 +16,8 @@ def spikes(signal: Signal, times: float, line: float | None = None) -> list[int]
 
 def attributed(facts: RunFacts, signal: Signal, steps: list[int], most: int = 8) -> list[tuple[str, int | None]]:
     """Each spike, the highest first, with the share of hollow trajectories of its batch where that explains it."""
-    hollow, found = facts.hollow, []
+    hollow = facts.hollow
+    found: list[tuple[str, int | None]] = []
     for step in sorted(steps, key=lambda step: -(signal.at(step) or 0.0))[:most]:
         share = None if hollow is None else hollow.at(step)
         cause = "; whether its batch was hollow is not observed"
