@@ -68,7 +68,7 @@ def steady(
         "response_length/clip_ratio": np.abs(noise(0.01, 0.002)).tolist(),
         "perf/max_memory_allocated_gb": noise(50, 0.2),
         "val-core/math/acc": [0.3 + 0.2 * i / n if i % 20 == 19 else None for i in range(n)],
-    } | more
+    } | dict(more or {})
 
 
 def of_logs(folder: Path, run: str | None = None) -> RunDiagnosis:

@@ -77,7 +77,7 @@ def _sentence(text: str) -> str:
 def _first_places(d: RunDiagnosis) -> list[Html]:
     """The first of the order that the verdict has not told yet, each layer once."""
     told = {d.collapses[0].code} if d.collapses else set()
-    seen: set[str] = set()
+    seen = {d.collapses[0].layer} if d.collapses else set()
     found: list[Html] = []
     for row in d.diagnosis.order:
         if row.code in told or row.layer in seen or len(found) == _FIRST:

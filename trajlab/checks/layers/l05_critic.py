@@ -98,7 +98,7 @@ def explained(facts: RunFacts) -> Finding:
     evidence: list[tuple[str, int | None]] = [("variance of the returns and n are not logged beside it", None)]
     if float(np.median(late)) >= facts.line("explained_variance"):
         return says("ok", told, step=step, evidence=evidence)
-    return says("warn", told, evidence=evidence, step=int(variance.steps[len(variance.steps) // 2]),
+    return says("warn", told, evidence=evidence,
                 advice="The value baseline is not there: what is learned is near to REINFORCE without one. Look at the "
                        "critic's clip, learning rate and updates a batch.")  # fmt: skip
 

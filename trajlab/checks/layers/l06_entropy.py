@@ -20,7 +20,7 @@ def entropy(facts: RunFacts) -> Finding:
     plain = f"{signal.last / signal.first - 1:+.1%}" if signal.first else "–"
     told = (
         f"{number(signal.first)} at step {signal.steps[0]} to {number(signal.last)} at step {signal.steps[-1]} "
-        f"({plain}; {change:+.0%} between medians of the ends), lowest {number(least)} at step {at}"
+        f"({plain}, {change:+.0%} between medians of the ends), lowest {number(least)} at step {at}"
     )
     per_epoch = _decay(facts, signal.first, signal.last)
     evidence: list[tuple[str, int | None]] = [(f"{per_epoch:+.1%} an epoch", None)] if per_epoch is not None else []

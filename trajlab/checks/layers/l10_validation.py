@@ -64,7 +64,6 @@ def scores(facts: RunFacts) -> Finding:
         return says(
             "warn",
             f"{told}: no gain over {facts.line('validation'):g}",
-            step=int(score.steps[0]),
             evidence=said,
             advice="Nothing proven has been learned: rolling back loses nothing.",
         )
