@@ -42,17 +42,17 @@ COMPANION_NAMES = {
 }
 """How the paths of companions end."""
 METRIC_SAMPLES = {
-    "verl_console": "console", "own_loop": "console", "roll": "console", "skyrl": "console", "slime": "console",
+    "verl_console": "console",
     "train.log": "console", "verl_tensorboard": "tensorboard", "events.out": "tensorboard",
     "trainer_state.json": "trainer_state", ".csv": "metric_csv", ".json": "metric_rows", ".parquet": "metric_rows",
 }  # fmt: skip
 """What the path of a metric log holds."""
 METRIC_PROBLEMS = {
-    "prime_rl/metrics.jsonl": {"truncated": 1},
-    "slime/train.log": {"not_finite": 1},
-    "tinker/metrics.jsonl": {"metrics_restarted": 1},
-    "trl/grpo/runs/Nov01_12-20-00_node/events.out.tfevents.1762000009.node.1.0": {"metrics_restarted": 1},
-    "trl/grpo/train.log": {"metrics_restarted": 1},
+    "prime_rl_metrics/metrics.jsonl": {"truncated": 1},
+    "slime_console/train.log": {"not_finite": 1},
+    "tinker_metrics/metrics.jsonl": {"metrics_restarted": 1},
+    "trl_state/grpo/runs/Nov01_12-20-00_node/events.out.tfevents.1762000009.node.1.0": {"metrics_restarted": 1},
+    "trl_state/grpo/train.log": {"metrics_restarted": 1},
     "verl_console/console.log": {"not_finite": 1},
     "verl_console_0.4/console.log": {"not_finite": 1},
     "verl_tensorboard/events.out.tfevents.1762000000.node.1.0": {"not_finite": 1},
@@ -84,6 +84,21 @@ PROBLEMS = {
             "codex/flat/drifted.jsonl",
             "pi/stopped/error.jsonl",
             "pi/stopped/length.jsonl",
+            "gemini_cli/subagent/chats/session-2026-01-01T00-00-104.json",
+        )
+    },
+    # The user went back.
+    "claude_code/rewound/00000000-0000-4000-8000-000000000105.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "gemini_cli/jsonl/chats/session-2026-01-01T00-00-102.jsonl": {"rewound": 1, "unknown_kind": 1},
+    "pi/branched/session.jsonl": {"rewound": 1},
+    # Two instrumentations recorded one call of the model.
+    **{
+        f"mlflow/{path}": {"nested_call": 1}
+        for path in (
+            "artifact/traces/trace-1/artifacts/traces.json",
+            "search_traces/traces.jsonl",
+            "search_traces/traces.parquet",
+            "trace/traces.jsonl",
         )
     },
     # AgentLab's steps are pickles, which are not loaded: its summaries state what is not read.
@@ -281,6 +296,8 @@ def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) ->
     found = Counter(everything.problems.select("source", "code").collect().iter_rows())
     expected = {(path, code): n for path, codes in PROBLEMS.items() for code, n in codes.items()}
     expected |= {(path, "not_read"): 1 for path in sample_files() if companion_of(path) == "trainer_sidecars"}
+    # Beside other samples its rollouts are those of one run with theirs.
+    expected[("verl/legacy_run/metrics/samples/legacy_run.jsonl", "not_reconciled")] = 1
     metrics = [path for path in sample_files() if path.startswith("metric_logs/")]
     expected |= {(path, "metrics_without_run"): 1 for path in metrics}  # beside the runs of all other samples
     expected |= {(f"metric_logs/{path}", c): n for path, codes in METRIC_PROBLEMS.items() for c, n in codes.items()}

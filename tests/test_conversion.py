@@ -127,10 +127,11 @@ def test_reading_order() -> None:
 
 
 EVERYTHING = [
-    "run", "task_id", "native_id", "group_id", "attempt", "split", "train_step", "reward", "correct", "outcome",
-    "termination", "stop_reason", "gradable", "agent", "agent_version", "model", "prompt_tokens", "completion_tokens",
-    "cached_tokens", "reasoning_tokens", "seconds", "cost", "started_at", "tools_offered", "submission_chars",
-    "steps_allowed", "logged_steps", "n_steps", "n_calls", "n_executed", "n_invalid", "any_test", "agent_chars",
+    "run", "task_id", "native_id", "parent_native_id", "group_id", "attempt", "split", "train_step", "reward",
+    "correct", "outcome", "termination", "stop_reason", "gradable", "agent", "agent_version", "model",
+    "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "seconds", "cost", "started_at",
+    "tools_offered", "submission_chars", "steps_allowed",
+    "logged_steps", "n_steps", "n_calls", "n_executed", "n_invalid", "any_test", "agent_chars",
     "reasoning_chars", "n_verifications", "n_readback", "stale",
 ]  # fmt: skip
 OF_TABLES = {

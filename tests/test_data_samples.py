@@ -31,7 +31,7 @@ WRITERS = (
     *sorted(set(TRAINERS) - NOT_REPEATED),
 )  # fmt: skip
 """Those that need no foreign package."""
-BROKEN = {"truncated_last_line": 1, "bad_middle_line": 1}
+BROKEN = {"prime_rl_metrics": 1, "truncated_last_line": 1, "bad_middle_line": 1}
 
 
 def sample_paths() -> list[str]:
@@ -63,7 +63,7 @@ def test_manifest_declares_every_file_and_nothing_else() -> None:
 
 def test_only_known_things_lie_at_the_top() -> None:
     names = {path.name for path in ROOT.iterdir()}
-    assert names == {"README.md", "MANIFEST.tsv", "scripts", "hacks", "gold", *LOGS, *FALLBACK_LOGS}
+    assert names == {"README.md", "MANIFEST.tsv", "scripts", "hacks", "gold", "metric_logs", *LOGS, *FALLBACK_LOGS}
     assert {path.suffix for path in SCRIPTS.iterdir() if path.name != "__pycache__"} == {".py"}
 
 
@@ -107,7 +107,9 @@ def test_no_trace_of_the_machine_that_wrote_them() -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_writers_repeat_their_files(name: str, tmp_path: Path) -> None:
     run_script(f"{name.replace('hacks', 'hack')}_writer.py", str(tmp_path / name))
+    others = {"agent_lightning": "spans/"}.get(name)  # of a writer of its own, which needs the package
     written, kept = contents(tmp_path / name), contents(ROOT / name)
+    kept = {path: content for path, content in kept.items() if others is None or not path.startswith(others)}
     assert written.keys() == kept.keys()
     # What compression gives may change with the library's version.
     library_dependent = (".parquet", ".gz", ".zst", ".xz", ".zip")

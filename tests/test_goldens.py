@@ -45,7 +45,8 @@ def metrics_of(corpus: trajlab.Corpus) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     rows = corpus.metrics.sort("source", "step", "line").collect().iter_rows(named=True)
     for row in rows:
-        log = found.setdefault(row["source"], {"at": row["source"], "run": row["run"], "rows": 0, "counts": 0, "last": {}})
+        empty = {"at": row["source"], "run": row["run"], "rows": 0, "counts": 0, "last": {}}
+        log = found.setdefault(row["source"], empty)
         log["rows"] += 1
         log["counts"] += row["counts"]
         log["last"][row["name"] or f"({row['raw_name']})"] = [row["step"], row["logged_as"] or row["value"]]

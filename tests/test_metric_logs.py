@@ -20,10 +20,13 @@ from trajlab.measures.compare import compare_sides, side
 from trajlab.measures.configuration import Configuration
 from trajlab.measures.frame import Population, logged_series, select
 from trajlab.measures.partitions import configured_epochs, disagreeing, partitions
+from trajlab.measures.reconciled import reconciled
 from trajlab.measures.score_series import score_series
 from trajlab.measures.validation import Validation, validation_differences
 from trajlab.metric_logs.naming import common_name
+from trajlab.report import sections
 from trajlab.report.compare_runs import RunComparison
+from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.written.document import to_markdown
 from trajlab.simulate.verl_dump import write_generations
 
@@ -184,9 +187,7 @@ def test_applied_stands_beside_configured(two: Corpus) -> None:
     settings = Configuration({"actor_rollout_ref.actor.optim.lr": "2e-06"}, "test", {})
     (found,) = applied(two, "B", settings)
     assert (found.applied, found.steps, found.other, found.said) == ([(1e-6, 7)], 7, 7, "1e-06 (7)")
-    assert as_applied(settings, [found]).settings == {
-        "actor_rollout_ref.actor.optim.lr": "2e-06 (applied: 1e-06 (7))"
-    }
+    assert as_applied(settings, [found]).settings == {"actor_rollout_ref.actor.optim.lr": "2e-06 (applied: 1e-06 (7))"}
     (same,) = applied(two, "A", Configuration({"actor_rollout_ref.actor.optim.lr": "1e-06"}, "test", {}))
     assert same.other == 0
     (unknown,) = applied(two, "A", Configuration({}, None, {}))
@@ -245,3 +246,28 @@ def test_a_corpus_of_an_earlier_version_is_assembled_anew(two: Corpus, tmp_path:
         Corpus(two.folder)
     again = trajlab.ingest(tmp_path / "logs", out=two.folder)
     assert again.metrics.collect().height > 0
+
+
+def test_figures_that_are_not_those_of_the_rollouts_are_told(tmp_path: Path) -> None:
+    rows = metric_rows(**{"num_turns/mean": [2.0] * 7, "critic/score/max": [0.0] + [1.0] * 6})
+    rows[3]["data"]["critic/score/mean"] = 0.9
+    a_run(tmp_path / "logs" / "A", rows)
+    corpus = trajlab.ingest(tmp_path / "logs", out=tmp_path / "corpus")
+    found = reconciled(corpus, "A").sort("name").rows()
+    # A turn of the assistant, and one: verl counts two turns.
+    assert found == [("A", "score.max", 7, 7, 1, 0.0, 0.0), ("A", "score.mean", 7, 6, 4, 0.9, 0.5),
+                     ("A", "turns.mean", 7, 7, 1, 2.0, 2.0)]  # fmt: skip
+    problems = corpus.problems.filter(pl.col("code") == "not_reconciled").select("line", "message").collect().rows()
+    assert [line for line, _ in problems] == [4]
+    assert problems[0][1].startswith("score.mean: 1 of 7 steps are not what the rollouts give; at step 4 0.9 is logged")
+    shown = sections.provenance(EpochAudit(corpus, Population(run="A")))
+    assert "6 of 7" in shown
+    assert reconciled(corpus, "nobody").is_empty()
+
+
+def test_a_rate_by_the_name_of_another_trainer_is_held_against_what_was_applied(tmp_path: Path) -> None:
+    a_run(tmp_path / "logs" / "A", metric_rows(), "training:\n  x: 1\nlearning_rate: 2e-6\n")
+    corpus = trajlab.ingest(tmp_path / "logs", out=tmp_path / "corpus")
+    settings = Configuration({"learning_rate": "2e-06"}, "config.yaml", {})
+    (found,) = applied(corpus, "A", settings)
+    assert (found.option, found.configured, found.other, found.said) == ("learning_rate", "2e-06", 7, "1e-06 (7)")

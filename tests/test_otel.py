@@ -9,7 +9,7 @@ from corpora_in_tests import SAMPLES
 
 import trajlab
 from trajlab.corpus.plan import claim
-from trajlab.formats._otel_spans import _identity, unflattened
+from trajlab.formats._otel_spans import identity, unflattened
 from trajlab.sources.discover import discover
 
 KEPT = ["native_id", "n_steps", "n_calls", "n_executed", "prompt_tokens", "cached_tokens", "seconds", "content_digest"]
@@ -46,9 +46,9 @@ def test_a_trace_by_the_conventions_of_openinference() -> None:
 
 
 def test_ids_in_hexadecimal_and_base64_are_one() -> None:
-    assert _identity("0x10df119099331baa8a49a6c82035a5a7") == _identity("EN8RkJkzG6qKSabIIDWlpw==")
-    assert _identity("not an id!") == "not an id!"
-    assert _identity(None) is None
+    assert identity("0x10df119099331baa8a49a6c82035a5a7") == identity("EN8RkJkzG6qKSabIIDWlpw==")
+    assert identity("not an id!") == "not an id!"
+    assert identity(None) is None
 
 
 def test_leaves_that_stand_apart_are_put_together() -> None:

@@ -23,6 +23,7 @@ SCAFFOLDS = (
     "swe_agent", "openhands", "openhands_sdk", "atif", "harbor", "terminal_bench", "inspect_log", "claude_code",
     "codex", "gemini_cli", "tau2", "langchain", "r2e_gym",
     "agentlab", "cline", "copilot_cli", "cursor", "droid", "opencode", "otel", "pi",
+    "mlflow", "langsmith", "langfuse", "agent_lightning",
 )  # fmt: skip
 WRONG: tuple[Any, ...] = (None, True, -7, 1e300, 10**30, "words", "", [], {}, [[]], ["a", 1], {"type": 3}, float("nan"))
 MUTANTS = 150

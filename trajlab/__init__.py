@@ -23,6 +23,8 @@ _WHERE = {
     "CompareResult": "trajlab.report.compare",
     "diagnose": "trajlab.report.diagnose",
     "DiagnoseResult": "trajlab.report.diagnose",
+    "sample": "trajlab.review.designs",
+    "Sample": "trajlab.review.manifest",
     "stages": "trajlab.report.stages",
     "StagesResult": "trajlab.report.stages",
     "label_command": "trajlab.behavior.shell",
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from trajlab.report.diagnose import diagnose as diagnose
     from trajlab.report.stages import StagesResult as StagesResult
     from trajlab.report.stages import stages as stages
+    from trajlab.review.designs import sample as sample
+    from trajlab.review.manifest import Sample as Sample
     from trajlab.stats import Estimate as Estimate
 
 

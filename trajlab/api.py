@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trajlab.corpus.corpus import Corpus, temporary_folder
 from trajlab.corpus.ingest import ingest_into
+from trajlab.corpus.manifest import MANIFEST
 from trajlab.corpus.rebuild import rebuild as rebuild_corpus
 from trajlab.engines import Engine
 from trajlab.sources.field_mapping import FieldMapping, load_mapping
@@ -75,6 +76,17 @@ def open_corpus(path: str | Path) -> Corpus:
         InfrastructureError: A file of it is missing or cut short; the same ingest again heals it.
     """
     return Corpus(path)
+
+
+def corpus_of(*sources: str | Path, run: str | None = None, jobs: int | None = None) -> Corpus:
+    """Open a corpus folder, or read logs into a temporary corpus.
+
+    Raises:
+        UsageError: A source does not exist, or nothing in it is a log.
+    """
+    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
+        return Corpus(sources[0])
+    return read(*sources, run=run, jobs=jobs)
 
 
 def rebuild(path: str | Path, *, jobs: int | None = None) -> Corpus:

@@ -95,6 +95,8 @@ class Trajectory(msgspec.Struct):
     ordinal: str
     """Place in its file (line offset or element number): identity where there is no native id."""
     native_id: str | None = None
+    parent_native_id: str | None = None
+    """Of a subagent: identity of the trajectory that started it."""
     run: str | None = None
     """The run the log itself names."""
     task_id: str | None = None

@@ -123,6 +123,32 @@ def interrupted() -> list[Json]:
     return log.rows
 
 
+def rewound() -> list[Json]:
+    """Two calls in one answer, whose results are side branches; a question that was taken back; a kind that came later."""
+    log = Log(SESSION.replace("102", "105"))
+    log.user(ISSUE)
+    for number, turn in enumerate((LOOK, REPRODUCE), 1):
+        log.turn(turn, number)
+    log.agent({"type": "tool_use", "id": "toolu_3", "name": "Read", "input": {"file_path": "/work/datekit/parse.py"}},
+              {"type": "tool_use", "id": "toolu_4", "name": "Glob", "input": {"pattern": "*.py"}})
+    first = log.rows[-2]["uuid"]
+    log.result(3, BEFORE, False)
+    log.rows[-1]["parentUuid"] = first
+    log.result(4, "datekit/parse.py", False)
+    log.rows[-1]["parentUuid"] = log.rows[-3]["uuid"]
+    fork = log.rows[-1]["uuid"]
+    log.user("Delete the test instead.")
+    log.agent({"type": "tool_use", "id": "toolu_5", "name": "Bash", "input": {"command": "rm tests/test_parse.py"}})
+    log.result(5, "", False)
+    log.agent({"type": "text", "text": "The test is gone."})
+    log.user("Repair the parser.")
+    log.rows[-1]["parentUuid"] = fork
+    log.turn(REPAIR, 6)
+    log.agent({"type": "text", "text": "Leap years are read."})
+    log.rows.append({"type": "debate", "sessionId": log.session, "message": {"content": "A kind that came later."}})
+    return log.rows
+
+
 def stream(subtype: str, reason: str) -> list[Json]:
     log = Log(SESSION, stream=True)
     log.add("system", subtype="init", cwd="/work", tools=["Bash", "Edit", "Read", "Task"], model=MODEL,
@@ -149,6 +175,7 @@ def main(out: Path) -> None:
     write_json(folder / SESSION / "subagents" / "agent-a102.meta.json", {"agentType": "Explore", "spawnDepth": 1})
     write_lines(out / "failed" / f"{SESSION.replace('102', '103')}.jsonl", failed())
     write_lines(out / "interrupted" / f"{SESSION.replace('102', '104')}.jsonl", interrupted())
+    write_lines(out / "rewound" / f"{SESSION.replace('102', '105')}.jsonl", rewound())
     write_lines(out / "stream_json" / "success.jsonl", stream("success", "completed"))
     write_lines(out / "stream_json" / "max_turns.jsonl", stream("error_max_turns", "max_turns"))
 

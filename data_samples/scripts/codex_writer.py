@@ -105,6 +105,17 @@ def aborted() -> list[Json]:
     return log.rows
 
 
+def spawned() -> list[Json]:
+    """A thread that another one started."""
+    log = Rollout()
+    log.rows[0]["payload"] |= {"id": SESSION.replace("102", "103"), "source": {"subagent": {"thread_spawn": {
+        "parent_thread_id": SESSION, "depth": 1, "agent_nickname": "explorer"}}}}
+    log.shell(LOOK.thought, f"cat {LOOK.path}", LOOK.output, 0)
+    log.last()
+    log.event("task_complete", last_agent_message="Leap years are read.")
+    return log.rows
+
+
 def bare() -> list[Json]:
     head = {"id": SESSION, "timestamp": "2025-06-01T00:00:00Z", "instructions": SYSTEM, "git": {}}
     items = [row["payload"] for row in rollout() if row["type"] == "response_item" and row["payload"].get("role") != "developer"]
@@ -152,6 +163,7 @@ def main(out: Path) -> None:
     name = f"rollout-2026-01-01T00-00-00-{SESSION}.jsonl"
     write_lines(out / "rollout" / "2026" / "01" / "01" / name, rollout())
     write_lines(out / "aborted" / name, aborted())
+    write_lines(out / "spawned" / name.replace("102", "103"), spawned())
     write_lines(out / "bare" / name, bare())
     write_lines(out / "flat" / "session.jsonl", flat())
     write_lines(out / "flat" / "drifted.jsonl", flat(drifted=True))

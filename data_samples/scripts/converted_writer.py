@@ -14,8 +14,8 @@ from trajlab.records import Message, RewardPart, RunSetting, Step, ToolCall, Tra
 
 def full() -> Trajectory:
     return Trajectory(
-        "v", "0", native_id="run-7-a", run="converted-demo", task_id="datekit__leap-102", group_id="leap-102",
-        attempt=1, split="train", train_step=7, epoch=0, policy_version_first="6", policy_version_last="7",
+        "v", "0", native_id="run-7-a", parent_native_id="run-7", run="converted-demo", task_id="datekit__leap-102",
+        group_id="leap-102", attempt=1, split="train", train_step=7, epoch=0, policy_version_first="6", policy_version_last="7",
         agent="demo-agent", agent_version="1.2", model="scripted-model", reward=0.75, correct=True, outcome=True,
         termination="success", stop_reason="submitted", gradable=True, steps_allowed=30, logged_steps=2,
         prompt_tokens=2_000, completion_tokens=150, cached_tokens=900, reasoning_tokens=40, seconds=12.5, cost=0.02,

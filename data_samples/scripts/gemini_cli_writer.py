@@ -75,9 +75,14 @@ def main(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     write_json(out / "json" / "chats" / "session-2026-01-01T00-00-102.json", {**HEADER, "messages": messages()})
     write_json(out / "history" / "checkpoint.json", history())
+    helper = {**HEADER, "sessionId": "104", "kind": "subagent", "messages": messages()[:2]}
+    later = {"id": "m8", "timestamp": when(8), "type": "debate", "content": "A kind that came later."}
+    write_json(out / "subagent" / "chats" / "session-2026-01-01T00-00-104.json", {**helper, "messages": [*helper["messages"], later]})
+    write_lines(out / "subagent" / "chats" / "session-2026-01-01T00-00-105.jsonl",
+                [{**HEADER, "sessionId": "105", "kind": "subagent"}, *messages()[:2]])
     user, *rest = messages()
     rows: list[Json] = [dict(HEADER), user, {"$set": {"lastUpdated": when(1)}}, said(REPAIR, 20), {"$rewindTo": "m0"}]
-    rows += [{**rest[0], "toolCalls": []}, rest[0], *rest[1:], {"$set": {"lastUpdated": HEADER["lastUpdated"]}}]
+    rows += [{**rest[0], "toolCalls": []}, rest[0], *rest[1:], {"$set": {"lastUpdated": HEADER["lastUpdated"]}}, {"$pin": "m0"}]
     write_lines(out / "jsonl" / "chats" / "session-2026-01-01T00-00-102.jsonl", rows)
 
 

@@ -94,7 +94,7 @@ def verl(out: Path, old_wheel: Path) -> None:
 
 def trl(out: Path) -> None:
     """Ten steps and a resume from the checkpoint at the eighth to the twelfth; evaluations at six and twelve."""
-    rng, folder = random.Random(SEED + 1), fresh(out / "trl" / "grpo")
+    rng, folder = random.Random(SEED + 1), fresh(out / "trl_state" / "grpo")
     console = io.StringIO()
     first = TrainerState(max_steps=12, num_train_epochs=3, train_batch_size=4, eval_steps=6, save_steps=4, logging_steps=1)
     kept = session(first, 1, 10, rng, folder, console, "Nov01_12-00-00_node")
@@ -102,7 +102,7 @@ def trl(out: Path) -> None:
     resumed.log_history = [row for row in kept if row["step"] <= 8]
     session(resumed, 9, 12, rng, folder, console, "Nov01_12-20-00_node")
     resumed.save_to_json(str(folder / "trainer_state.json"))
-    written(out / "trl" / "grpo" / "train.log", console.getvalue())
+    written(out / "trl_state" / "grpo" / "train.log", console.getvalue())
 
 
 def session(state: Any, first: int, last: int, rng: random.Random, folder: Path, console: io.StringIO, place: str) -> list[Any]:
@@ -143,7 +143,7 @@ def trl_row(rng: random.Random, step: int) -> dict[str, float]:
 def consoles(out: Path) -> None:
     """slime, ROLL, SkyRL, and a loop of one's own."""
     rng = random.Random(SEED + 2)
-    text = {"slime": "", "roll": "", "skyrl": "", "own_loop": "[shop] 48 tasks, 12 unique\n[shop] Connecting...\n"}
+    text = {"slime_console": "", "roll_console": "", "skyrl_console": "", "own_loop": "[shop] 48 tasks, 12 unique\n[shop] Connecting...\n"}
     for step in range(6):
         now = curve(rng, step)
         stamp = f"[2025-11-01 12:{step:02d}:00]"
@@ -151,20 +151,20 @@ def consoles(out: Path) -> None:
                    "rollout/zero_std/count_0": 2, "rollout/step": step}
         train = {"train/loss": now["loss"], "train/pg_clipfrac": 0.01, "train/entropy_loss": now["entropy"],
                  "train/grad_norm": now["grad"] if step != 3 else float("nan"), "train/lr-pg_0": 1e-06, "train/step": step}
-        text["slime"] += f"{stamp} rollout.py:402 - rollout {step}: {rollout}\n{stamp} model.py:612 - step {step}: {train}\n"
-        text["slime"] += f"{stamp} timer.py:31 - perf {step}: {({'perf/step_time': now['seconds']})}\n"
+        text["slime_console"] += f"{stamp} rollout.py:402 - rollout {step}: {rollout}\n{stamp} model.py:612 - step {step}: {train}\n"
+        text["slime_console"] += f"{stamp} timer.py:31 - perf {step}: {({'perf/step_time': now['seconds']})}\n"
         if step % 3 == 2:
-            text["slime"] += f"{stamp} rollout.py:455 - eval {step}: {({'eval/shop': now['score']})}\n"
+            text["slime_console"] += f"{stamp} rollout.py:455 - eval {step}: {({'eval/shop': now['score']})}\n"
         metrics = {"critic/score/mean": now["score"], "critic/entropy/mean": now["entropy"], "actor/approxkl": now["kl"],
                    "actor_train/grad_norm": now["grad"], "actor/lr": 1e-06, "tokens/response_length/mean": now["length"],
                    "time/step_total": now["seconds"]}
-        text["roll"] += f"{RAY}{stamp} [agentic_pipeline.py (210)] [INFO] metrics_tag: "
-        text["roll"] += json.dumps({"step": step, "metrics": metrics}) + "\n"
+        text["roll_console"] += f"{RAY}{stamp} [agentic_pipeline.py (210)] [INFO] metrics_tag: "
+        text["roll_console"] += json.dumps({"step": step, "metrics": metrics}) + "\n"
         shown = {"reward/avg_raw_reward": now["score"], "policy/policy_entropy": now["entropy"], "policy/policy_kl": now["kl"],
                  "policy/grad_norm": now["grad"], "policy/policy_lr": 1e-06, "generate/avg_num_tokens": now["length"],
                  "timing/step": now["seconds"], "trainer/global_step": step + 1}
         pretty = pformat({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in shown.items()}).split("\n")
-        text["skyrl"] += "".join(f"(skyrl_entrypoint pid=99) {line}\n" for line in [f"Step {step + 1}: ", *pretty])
+        text["skyrl_console"] += "".join(f"(skyrl_entrypoint pid=99) {line}\n" for line in [f"Step {step + 1}: ", *pretty])
         text["own_loop"] += f"[shop] {step + 1:3d}/6 | loss={now['loss']:.4f} | reward={now['score']:.3f}\n"
     for name, said in text.items():
         written(out / name / "train.log", said)
@@ -179,18 +179,18 @@ def rows(out: Path) -> None:
                "env/all/by_group/frac_mixed": 0.6, "env/all/by_group/frac_all_good": 0.1, "env/all/by_group/frac_all_bad": 0.3,
                "optim/kl_sample_train_v1": now["kl"], "optim/entropy": now["entropy"], "time/total": now["seconds"]}
               for step, now in enumerate(curves)]
-    written(out / "tinker" / "metrics.jsonl", lines([*tinker[:4], *({**row, "time/total": 50.5} for row in tinker[2:])]))
+    written(out / "tinker_metrics" / "metrics.jsonl", lines([*tinker[:4], *({**row, "time/total": 50.5} for row in tinker[2:])]))
     prime = [{"step": step, "time": 1.762e9 + step, "train/agg/all/shop/reward/mean": now["score"],
               "train/agg/all/shop/num_turns/mean": now["turns"], "train/agg/all/shop/is_truncated/mean": 0.05,
               "off_policy/mean": 1.0, "entropy/all/mean": now["entropy"], "mismatch_kl/all/mean": now["kl"],
               "optim/grad_norm": now["grad"], "optim/lr": 1e-6, "loss/mean": now["loss"]} for step, now in enumerate(curves)]
-    written(out / "prime_rl" / "metrics.jsonl", lines(prime) + '{"step": 8, "time": 1762000008.0, "loss/me')
+    written(out / "prime_rl_metrics" / "metrics.jsonl", lines(prime) + '{"step": 8, "time": 1762000008.0, "loss/me')
     art: list[dict[str, Any]] = []
     for step, now in enumerate(curves, 1):
         stamp = {"training_step": step, "step": step, "recorded_at": f"2025-11-01T12:{step:02d}:00"}
         art += [{"train/reward": now["score"], "train/reward_std_dev": 0.2, "train/exception_rate": 0.0, **stamp},
                 {"loss/train": now["loss"], "loss/entropy": now["entropy"], "loss/grad_norm": now["grad"], **stamp}]
-    written(out / "art" / "history.jsonl", lines([*art, {"val/reward": 0.5, **stamp}]))
+    written(out / "art_history" / "history.jsonl", lines([*art, {"val/reward": 0.5, **stamp}]))
     wandb = [{"_step": step, "_runtime": 40.0 * step, "_timestamp": 1.762e9, "critic/score/mean": now["score"],
               "actor/grad_norm": now["grad"], "my_own/tool_rate": 0.5} for step, now in enumerate(curves)]
     written(out / "wandb" / "history.json", json.dumps(wandb))

@@ -90,6 +90,20 @@ def stopped(session: str, stop: str, **more: Any) -> list[Json]:
     return log.rows
 
 
+def branched() -> list[Json]:
+    """The user goes back to the first question and asks otherwise."""
+    log = Session(SESSION.replace("102", "106"))
+    log.say("user", content=text(ISSUE))
+    log.turn(LOOK)
+    log.say("user", content=text("Delete the test instead."))
+    log.answer(text("The test is gone."), "stop")
+    log.say("user", content=text("Repair the parser."))
+    log.rows[-1]["parentId"] = "e3"
+    log.turn(CHECK)
+    log.answer(text("Leap years are read."), "stop")
+    return log.rows
+
+
 def unanswered() -> list[Json]:
     log = Session(SESSION.replace("102", "105"))
     log.add("model_change", provider="scripted", modelId="chosen-first")
@@ -101,6 +115,7 @@ def main(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     folder = out / "repair" / "sessions" / "--work--"
     write_lines(folder / f"2026-01-01T00-00-00-000Z_{SESSION}.jsonl", repair())
+    write_lines(out / "branched" / "session.jsonl", branched())
     write_lines(out / "stopped" / "length.jsonl", stopped(SESSION.replace("102", "103"), "length"))
     write_lines(out / "stopped" / "error.jsonl", stopped(SESSION.replace("102", "104"), "error", errorMessage="overloaded"))
     write_lines(out / "stopped" / "unanswered.jsonl", unanswered())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trajlab.checks.alarm_rules import GATES, GateName, Rule
 from trajlab.stats.betting import capital, flag_cusum
 from trajlab.stats.sequential import WINDOW, Watch, baseline, best_so_far, long_run_noise, recent, watch
-from trajlab.stats.step_rules import crossings
+from trajlab.stats.step_rules import RISING, crossings
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -45,6 +45,8 @@ class Told(msgspec.Struct, frozen=True):
     """Shape (runs, steps); NaN where a step is not judged."""
     judged: bool
     """``False``: too few steps for this test to say anything."""
+    lately: bool = False
+    """It speaks of the median of the last five steps, not of one of them."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -97,11 +99,15 @@ def told(
     return Told(found.first, found.statistic, found.line, values.shape[1] > WINDOW)
 
 
-def now_beyond(rule: Rule, lines: Lines, values: FloatArray) -> Flags:
-    """Shape (runs,): the median of the last five steps is beyond the line of a warning as such, whatever the noise."""
-    line = _material(rule, lines, "warn_", _reference(rule, values))[:, -1]
+def level_now(rule: Rule, lines: Lines, values: FloatArray) -> Told:
+    """No test: is the median of the last five steps beyond the line of a warning as such, whatever the noise?"""
+    line = _material(rule, lines, "warn_", _reference(rule, values))
     now = recent(values, LATELY)[:, -1]
-    return np.asarray(now > line if rule.high else now < line)
+    beyond = now > line[:, -1] if rule.high else now < line[:, -1]
+    last = values.shape[1] - 1
+    statistic = np.zeros(values.shape)
+    statistic[:, -1] = beyond
+    return Told(np.where(beyond, last, -1).astype(np.int64), statistic, line, True, lately=True)
 
 
 def _watched(
@@ -175,7 +181,7 @@ def _share_at_start(values: FloatArray) -> FloatArray:
 
 def _betting(values: FloatArray, level: float) -> Told:
     wealth = capital(np.clip(values, 0.0, 1.0), level)
-    return Told(_first(wealth >= 1 / BETTING_LEVEL), wealth, np.full(values.shape, level), values.shape[1] >= WINDOW)
+    return Told(_first(wealth >= 1 / BETTING_LEVEL), wealth, np.full(values.shape, level), values.shape[1] > WINDOW)
 
 
 def _runaway(values: FloatArray, level: float, grown: float, within: Flags | None) -> Told:
@@ -190,7 +196,7 @@ def _runaway(values: FloatArray, level: float, grown: float, within: Flags | Non
             if len(held):
                 first[row] = int(held[0])
                 break
-    return Told(first, values / level, np.full(values.shape, level), True)
+    return Told(first, values / level, np.full(values.shape, level), values.shape[1] > RISING)
 
 
 def _first(over: Flags) -> npt.NDArray[np.int64]:

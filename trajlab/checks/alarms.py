@@ -13,10 +13,11 @@ from trajlab.checks.alarm_rules import FALSE_ALARMS, FLAGS, GATES, RULES, Rule
 from trajlab.checks.alarm_tests import (
     BETTING_LEVEL,
     FLAG_RUN_LENGTH,
+    LATELY,
     FloatArray,
     Outcome,
     Told,
-    now_beyond,
+    level_now,
     told,
     told_of_flags,
 )
@@ -204,8 +205,10 @@ def _said(
         status, shown, place = "warn", warned, int(warned.first[0])
     if place < 0 and rule.test == "runaway":
         status, place = _crossed(own, float(lines["level"]))
-    if place < 0 and warned is not None and rule.test == "cusum" and now_beyond(rule, lines, own.values[None, :])[0]:
-        status, shown, place = "warn", warned, len(own.steps) - 1
+    if place < 0 and warned is not None and rule.test == "cusum":
+        shown = level_now(rule, lines, own.values[None, :])
+        place = int(shown.first[0])
+        status = "warn" if place >= 0 else status
     at = place if place >= 0 else len(own.steps) - 1
     onset = _onset(rule, shown, own, place)
     title = rule.first_sign if status == "warn" and rule.first_sign else rule.title
@@ -242,7 +245,7 @@ def _onset(rule: Rule, shown: Told, own: Series, place: int) -> int | None:
         return 0
     over = own.values > shown.line[0] if rule.test == "runaway" else shown.statistic[0] > 0
     below = np.flatnonzero(~over[: place + 1])
-    return int(below[-1]) + 1 if len(below) else 0
+    return min(place, int(below[-1]) + 1) if len(below) else 0
 
 
 def _evidence(
@@ -256,12 +259,17 @@ def _evidence(
     start = float(np.median(own.values[:WINDOW]))
     line = _finite(shown.line[0, place])
     side = "over" if rule.high else "under"
-    text = f"{title} {own.values[place]:.4g} at step {own.steps[place]}"
+    if shown.lately:
+        text = f"{title} {np.median(own.values[-LATELY:]):.4g}, the median of the last {LATELY} steps"
+    else:
+        text = f"{title} {own.values[place]:.4g} at step {own.steps[place]}"
     if line is not None:
         text += f", {side} the line of {line:.4g}"
     if onset is not None and onset < place:
         text += f" since step {own.steps[onset]}"
     text += f"; {start:.4g} over the first {min(WINDOW, len(own.values))} steps, {last:.4g} at step {own.steps[-1]}"
+    if not _stands(rule, shown):
+        text += ", where it no longer holds"
     around = range(max(0, (onset or 0) - 1), min(len(own.steps), place + 1))
     kept = list(around)[-8:]
     values = "; ".join(f"{own.steps[item]}: {own.values[item]:.4g}" for item in kept)
@@ -320,7 +328,7 @@ def _unobserved(rule: Rule, run: str | None, name: str, missing: str, steps: int
 
 
 def _too_few(rule: Rule, run: str | None, name: str, own: Series) -> Alarm:
-    message = f"{rule.title}: {len(own.steps)} steps are too few to judge; more than {WINDOW} are needed"
+    message = f"{rule.title}: {len(own.steps)} step{'s' * (len(own.steps) != 1)} are too few to judge"
     return _silent(rule, run, name, len(own.steps), message, "Look again when the run has gone on.")
 
 

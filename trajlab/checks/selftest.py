@@ -51,17 +51,22 @@ class Row(msgspec.Struct, frozen=True):
     """Nine of ten are not later than this."""
     delay_from_onset: float | None
     """Median steps from the first step of the change."""
+    healthy: bool = False
+    """Nothing is wrong with these runs: whatever is told is a false alarm."""
     bounded: bool = True
     """Counts in the verdict."""
 
     @property
     def within(self) -> bool:
         """Within the bounds, or not counted."""
-        if not self.bounded or self.told.value is None:
-            return not self.bounded
-        if self.delay is None:
-            return self.told.value <= MOST_FALSE
-        return self.told.value >= LEAST_DETECTED and self.delay <= LONGEST_DELAY
+        if not self.bounded:
+            return True
+        share = self.told.value
+        if share is None:
+            return False
+        if self.healthy:
+            return share <= MOST_FALSE
+        return share >= LEAST_DETECTED and self.delay is not None and self.delay <= LONGEST_DELAY
 
 
 class Matrix(msgspec.Struct, frozen=True):
@@ -148,7 +153,7 @@ def _healthy(first: Mapping[str, npt.NDArray[np.int64]], collapse: bool) -> Row:
     spoken = np.any([first[code] >= 0 for code in codes], axis=0)
     title = "healthy but hard: all collapse alarms together" if collapse else "healthy but hard: every alarm"
     name = "healthy" if collapse else "healthy_any"
-    return Row(name, title, len(spoken), codes, proportion(spoken), 0.0, None, None, None)
+    return Row(name, title, len(spoken), codes, proportion(spoken), 0.0, None, None, None, healthy=True)
 
 
 def _ill(

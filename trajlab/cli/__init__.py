@@ -11,6 +11,7 @@ from trajlab.cli import (  # noqa: F401  # each adds its commands to the group
     corpora,
     diagnosis,
     reports,
+    review,
     rules,
     schedule,
 )

@@ -59,9 +59,7 @@ def _tell_why(path: str, mapping: str | None) -> None:
 @cli.command()
 @SOURCES
 @click.option("-o", "--out", required=True, callback=named, metavar="CORPUS", help="Corpus folder; made if missing.")
-@click.option(
-    "--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
-)
+@click.option("--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
 @MAPPING
 @JOBS
 @click.option("--no-text", is_flag=True, help="Do not keep messages and outputs.")
@@ -85,9 +83,7 @@ def ingest(
 @SOURCES
 @click.option("-o", "--out", required=True, callback=named, metavar="DIR", help="Folder; made if missing.")
 @click.option("--to", required=True, metavar="atif|openai", help="Format to write.")
-@click.option(
-    "--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say."
-)
+@click.option("--run", callback=named, metavar="NAME", help="Name of the run; default: as the logs or the folders say.")
 @MAPPING
 def convert(sources: tuple[str, ...], out: str, to: str, run: str | None, mapping: str | None) -> None:
     """Write logs of any format in another: ATIF trajectories, or rows of OpenAI messages.

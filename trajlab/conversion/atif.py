@@ -22,6 +22,7 @@ _ROOT = (
     "task_id", "group_id", "attempt", "split", "train_step", "epoch", "policy_version_first", "policy_version_last",
     "reward", "correct", "outcome", "termination", "stop_reason", "gradable", "steps_allowed", "logged_steps",
     "reasoning_tokens", "seconds", "started_at", "submission", "run", "native_id",
+    "parent_native_id",
 )  # fmt: skip
 _STEP = ("invalid_action", "finish_reason")
 _CALL = ("exit_code", "is_error", "executed", "invalid", "seconds")

@@ -11,6 +11,7 @@ import polars as pl
 from trajlab.corpus.assemble import ASSEMBLED, require_whole, scan_parts
 from trajlab.corpus.manifest import Manifest, require_manifest
 from trajlab.corpus.summary import Summary, summarise
+from trajlab.corpus.views import TrajectoryView, corpus_html
 from trajlab.schema import BEHAVIOUR, MESSAGES, OVERLAY, TABLES, TRAJECTORIES
 
 _LOGGED = {
@@ -42,6 +43,9 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.folder)!r}, {len(self.manifest.units)} parts)"
+
+    def _repr_html_(self) -> str:
+        return corpus_html(self)
 
     @property
     def trajectories(self) -> pl.LazyFrame:
@@ -178,6 +182,14 @@ class Corpus:
     def text(self, trajectory_id: str) -> pl.DataFrame:
         """All texts of one trajectory: kind, number, text."""
         return self.texts.filter(pl.col("trajectory_id") == trajectory_id).drop("trajectory_id").collect()
+
+    def trajectory(self, trajectory_id: str) -> TrajectoryView:
+        """One trajectory, to be shown in a notebook.
+
+        Raises:
+            UsageError: No trajectory has this id.
+        """
+        return TrajectoryView(self, trajectory_id)
 
 
 def messages_view(prompts: pl.LazyFrame, steps: pl.LazyFrame, calls: pl.LazyFrame) -> pl.LazyFrame:

@@ -72,14 +72,15 @@ def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields |
     Returns:
         ``None`` where no reader claims it, or where it is no JSON and no Parquet, or a document of over 20 MB.
     """
-    said = claim(file, None, mapping)
-    probe = Probe(file)
-    records = list(_records(file, probe.shape))
-    if said.format is None or not records:
+    return fields_of_claim(claim(file, None, mapping), Probe(file).shape)
+
+
+def fields_of_claim(said: Claim, shape: str) -> Fields | None:
+    """:func:`fields_of` for a file that was claimed and looked at before."""
+    if said.format is None or not (records := list(_records(said.file, shape))):
         return None
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
-        reader = _Reader(said, probe.shape, Path(folder))
-        return _compare(reader, records)
+        return _compare(_Reader(said, shape, Path(folder)), records)
 
 
 def _records(file: SourceFile, shape: str) -> Iterator[Any]:

@@ -19,7 +19,8 @@ from trajlab.sources.field_mapping import FieldMapping
 
 MANIFEST = "trajlab-corpus.json"
 _LOCK = ".lock"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: `parent_native_id` of trajectories."""
 
 
 class FoundProblem(msgspec.Struct):

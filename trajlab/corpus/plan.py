@@ -24,6 +24,7 @@ from trajlab.formats import (
 )
 from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.records import Problem
+from trajlab.schema import PART_TABLES
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.probe import Probe
@@ -86,9 +87,14 @@ def claim(file: SourceFile, run: str | None, mapping: FieldMapping | None = None
         run: Name of the run, where the user gives it.
         mapping: The user's own mapping: what it claims, no format is asked for.
     """
+    return claim_of(Probe(file), run, mapping)
+
+
+def claim_of(probe: Probe, run: str | None, mapping: FieldMapping | None = None) -> Claim:
+    """:func:`claim` for a file that is being looked at."""
+    file = probe.file
     own_run = run if run is not None else run_of(file)
     try:
-        probe = Probe(file)
         if mapping is not None and (variant := mapped.recognise_mapped(probe, mapping)):
             return Claim(file, own_run, "log", mapped.NAME, variant, _sliceable(probe), mapping=mapping)
         claims = _claims_of(probe)
@@ -251,10 +257,11 @@ def _unit(bundles: Sequence[UnitBundle], keep_texts: bool) -> Unit:
 
 
 def unit_key(bundles: Sequence[UnitBundle], keep_texts: bool) -> str:
-    """Digest of all that a unit's part depends on: files, readers, rules and options."""
+    """Digest of all that a unit's part depends on: files, readers, rules, columns and options."""
     facts = [
         (b.run, b.place, b.forced_run, b.bundle.format, b.bundle.variant, b.bundle.start, b.bundle.end,
          b.bundle.mapping, [(f.root, f.relpath, f.size, f.mtime_ns) for f in b.bundle.files])
         for b in bundles
     ]  # fmt: skip
-    return digest(msgspec.json.encode((__version__, RULES_VERSION, keep_texts, facts)))
+    columns = [table.names for table in PART_TABLES]
+    return digest(msgspec.json.encode((__version__, RULES_VERSION, columns, keep_texts, facts)))

@@ -17,7 +17,7 @@ class Summary(msgspec.Struct):
     """Counts of a corpus; printed, it reads as text."""
 
     runs: pl.DataFrame
-    """One row per run and format: trajectories, tasks, steps, calls, verdicts, problems."""
+    """One row per run and format: trajectories, those that a parent started, tasks, steps, calls, verdicts."""
     rows: dict[str, int]
     """Rows per table."""
     observed: pl.DataFrame
@@ -55,6 +55,7 @@ def summarise(corpus: Corpus) -> Summary:
         trajectories.group_by("run", "format", "variant")
         .agg(
             pl.len().alias("trajectories"),
+            pl.col("parent_native_id").count().alias("of a parent"),
             pl.col("task_id").n_unique().alias("tasks"),
             pl.col("n_steps").sum().alias("steps"),
             pl.col("n_calls").sum().alias("calls"),

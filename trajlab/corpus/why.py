@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from trajlab.corpus.fields import Fields, fields_of
-from trajlab.corpus.plan import claim
+from trajlab.corpus.fields import Fields, fields_of_claim
+from trajlab.corpus.plan import claim_of
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
 from trajlab.formats.expected import EXPECTED
 from trajlab.metric_logs import METRIC_LOGS, metric_format
@@ -108,7 +108,7 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
         What was seen; variants that declare nothing to expect are left out.
     """
     probe = Probe(file)
-    said = claim(file, None, mapping)
+    said = claim_of(probe, None, mapping)
     record = next((one for one in probe.records if isinstance(one, dict)), None)
     keys = probe.columns or tuple(sorted(probe.keys)) or tuple(sorted(record or ()))
     matches = [
@@ -120,7 +120,8 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
         matches.append(_mapped(mapping, record))
     matches.sort(key=lambda match: (-match.share, match.format, match.variant))
     problem = None if said.problem is None else said.problem.message
-    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), fields_of(file, mapping))
+    fields = fields_of_claim(said, probe.shape)
+    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), fields)
 
 
 def _variants() -> Iterable[tuple[str, str]]:

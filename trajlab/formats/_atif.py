@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from trajlab.formats._atif_extra import NOBODY, ours, restore_step, restore_trajectory
@@ -30,18 +31,18 @@ _ROLES = {"user": "user", "system": "system"}
 def trajectories(segments: list[dict[str, Any]], variant: str) -> list[Trajectory]:
     """The trajectory that the segments make up, in order, and those of the subagents embedded in them."""
     made = [_trajectory(segments, variant)]
-    pending = [sub for segment in segments for sub in mappings(segment.get("subagent_trajectories"))]
+    pending = deque((sub, made[0]) for segment in segments for sub in mappings(segment.get("subagent_trajectories")))
     while pending:
-        document = pending.pop(0)
-        made.append(subagent(document, variant))
-        pending += mappings(document.get("subagent_trajectories"))
+        document, parent = pending.popleft()
+        made.append(subagent(document, variant, parent.native_id))
+        pending.extend((sub, made[-1]) for sub in mappings(document.get("subagent_trajectories")))
     return made
 
 
-def subagent(document: dict[str, Any], variant: str) -> Trajectory:
+def subagent(document: dict[str, Any], variant: str, parent: str | None = None) -> Trajectory:
     """A subagent's own trajectory: no attempt at the task, so no verdict is about it."""
     made = _trajectory([document], variant)
-    made.gradable = False
+    made.gradable, made.parent_native_id = False, first(made.parent_native_id, parent)
     return made
 
 

@@ -57,9 +57,9 @@ def _console(record: dict[str, Any]) -> Span:
     context = mapping(record.get("context"))
     events = [(word(e.get("name")) or "", mapping(e.get("attributes"))) for e in mappings(record.get("events"))]
     return Span(
-        _identity(context.get("trace_id")) or "",
-        _identity(context.get("span_id")),
-        _identity(record.get("parent_id")),
+        identity(context.get("trace_id")) or "",
+        identity(context.get("span_id")),
+        identity(record.get("parent_id")),
         moment(record.get("start_time")),
         moment(record.get("end_time")),
         mapping(record.get("status")).get("status_code") == "ERROR",
@@ -71,9 +71,9 @@ def _console(record: dict[str, Any]) -> Span:
 def _otlp(record: dict[str, Any]) -> Span:
     events = [(word(e.get("name")) or "", _attributes(e.get("attributes"))) for e in mappings(record.get("events"))]
     return Span(
-        _identity(record.get("traceId")) or "",
-        _identity(record.get("spanId")),
-        _identity(record.get("parentSpanId")),
+        identity(record.get("traceId")) or "",
+        identity(record.get("spanId")),
+        identity(record.get("parentSpanId")),
         _nanoseconds(record.get("startTimeUnixNano")),
         _nanoseconds(record.get("endTimeUnixNano")),
         mapping(record.get("status")).get("code") in (2, "STATUS_CODE_ERROR"),
@@ -90,7 +90,7 @@ def _with_details(attributes: dict[str, Any], events: list[tuple[str, dict[str, 
     return attributes
 
 
-def _identity(value: Any) -> str | None:
+def identity(value: Any) -> str | None:
     """Ids in hexadecimal digits; protobuf's JSON has them in base64."""
     said = text(value) or ""
     if found := _HEX.fullmatch(said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from trajlab.formats._otel_spans import Span, ordered, unflattened
@@ -24,6 +25,12 @@ from trajlab.records import RewardPart, Step, ToolCall, Trajectory
 
 _MODEL = ("chat", "generate_content", "text_completion")
 _KINDS = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
+_TRACELOOP = ("llm.request.type", "gen_ai.request.type")
+_SPAN_KINDS = ("traceloop.span.kind", "agentops.span.kind")
+_OLDER = {
+    "chat": "model", "completion": "model", "acompletion": "model", "llm": "model", "tool": "tool", "agent": "agent",
+}  # fmt: skip
+"""Kinds as OpenLLMetry, AgentOps and LiteLLM spell them."""
 _OPERATIONS = {**dict.fromkeys(_MODEL, "model"), "execute_tool": "tool", "invoke_agent": "agent"}
 
 Said = tuple[str, str, list[tuple[Any, str]]]
@@ -34,7 +41,9 @@ def kind_of_span(span: Span) -> str | None:
     """``model``, ``tool`` or ``agent``; null for any other."""
     told = span.attributes
     operation, kind = word(told.get("gen_ai.operation.name")), word(told.get("openinference.span.kind"))
-    return _OPERATIONS.get(operation or "") or _KINDS.get(kind or "")
+    known = _OPERATIONS.get(operation or "") or _KINDS.get(kind or "")
+    older = (_OLDER.get(word(told.get(name)) or "") for name in (*_TRACELOOP, *_SPAN_KINDS))
+    return known or next((found for found in older if found), None)
 
 
 class Trace:
@@ -49,6 +58,7 @@ class Trace:
         self.turns = Turns(trajectory)
         self.cached: list[int | None] = []
         self._told: list[Said] = []
+        self._open: dict[str | None, deque[ToolCall]] = {}
 
     def take(self, span: Span) -> None:
         """One span."""
@@ -58,7 +68,7 @@ class Trace:
         elif kind == "tool":
             self._tool(span)
         elif kind == "agent" and self.trajectory.agent is None:
-            self.trajectory.agent = word(span.attributes.get("gen_ai.agent.name"))
+            self.trajectory.agent = word(_any(span.attributes, "gen_ai.agent.name", "agent.name"))
         for name, told in span.events:
             if name == "gen_ai.evaluation.result":
                 score = number(told.get("gen_ai.evaluation.score.value"))
@@ -84,6 +94,7 @@ class Trace:
     def _step(self, span: Span) -> None:
         told = span.attributes
         step = self.turns.step()
+        self._open = {}
         step.timestamp = span.start
         step.prompt_tokens = count(_any(told, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens",
                                         "llm.token_count.prompt"))  # fmt: skip
@@ -107,12 +118,17 @@ class Trace:
         step.finish_reason = first(step.finish_reason, word(message.get("finish_reason")))
         for part in parts:
             if part.get("type") == "tool_call":
-                self.turns.call(step, tool_call(part.get("name"), part.get("arguments"), part.get("id")))
+                self._call(step, tool_call(part.get("name"), part.get("arguments"), part.get("id")))
         calls = message.get("tool_calls")
         for call in mappings(calls) if isinstance(calls, list) else ordered(calls):
             made = mapping(first(call.get("tool_call"), call))
             function = mapping(made.get("function"))
-            self.turns.call(step, tool_call(function.get("name"), function.get("arguments"), made.get("id")))
+            name, arguments = (first(function.get(key), made.get(key)) for key in ("name", "arguments"))
+            self._call(step, tool_call(name, arguments, made.get("id")))
+
+    def _call(self, step: Step, call: ToolCall) -> None:
+        self.turns.call(step, call)
+        self._open.setdefault(call.tool, deque()).append(call)
 
     def _result(self, call_id: Any, output: str) -> None:
         """A result in the next prompt repeats that of the tool's own span, unless the span does not hold it."""
@@ -122,14 +138,16 @@ class Trace:
 
     def _tool(self, span: Span) -> None:
         told = span.attributes
-        name = word(_any(told, "gen_ai.tool.name", "tool.name"))
+        name = word(_any(told, "gen_ai.tool.name", "tool.name", "traceloop.entity.name", "agentops.entity.name"))
         call_id = word(_any(told, "gen_ai.tool.call.id", "tool_call.id"))
-        arguments = _any(told, "gen_ai.tool.call.arguments", "tool.parameters", "input.value")
+        arguments = _any(told, "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "traceloop.entity.input",
+                         "agentops.entity.input")  # fmt: skip
         call = self.turns.find(call_id) or self._waiting(name)
         if call is None:
             step = self.turns.steps[-1] if self.turns.steps else self.turns.step()
             call = self.turns.call(step, tool_call(name, arguments, call_id))
-        result = _any(told, "gen_ai.tool.call.result", "output.value")
+        result = _any(told, "gen_ai.tool.call.result", "output.value", "tool.result", "traceloop.entity.output",
+                      "agentops.entity.output")  # fmt: skip
         call.executed = True
         call.output = result if result is None or isinstance(result, str) else dumped(result)
         call.is_error = True if span.failed or told.get("error.type") is not None else None
@@ -137,8 +155,12 @@ class Trace:
         self.turns.settle(call)
 
     def _waiting(self, name: str | None) -> ToolCall | None:
-        calls = self.turns.steps[-1].calls if self.turns.steps else []
-        return next((call for call in calls if call.executed is None and call.tool == name), None)
+        """The first call of the last turn that nothing answered yet, by its name."""
+        waiting = self._open.get(name)
+        while waiting:
+            if (call := waiting.popleft()).executed is None:
+                return call
+        return None
 
 
 def _any(told: dict[str, Any], *names: str) -> Any:

@@ -1,7 +1,8 @@
-"""agent-lightning 1.x: ``step_{N}/{train|validation}_trajectories.jsonl.zip``, an artefact of wandb.
+"""agent-lightning 1.x: ``step_{N}/{train|validation}_trajectories.jsonl.zip``, an artefact of wandb; spans of 0.3.
 
-A line holds the last call of a rollout: its context and its answer. The turns before it stand in the context and are
-read from there, where the tokens of the template tell them; what earlier contexts held beyond it was never saved.
+A line of the artefact holds the last call of a rollout: its context and its answer. The turns before it stand in the
+context and are read from there, where the tokens of the template tell them; what earlier contexts held beyond it was
+never saved.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from trajlab.formats import Variant
+from trajlab.formats._agent_lightning_spans import KEYS, read_spans
 from trajlab.formats._chat_text import parse_conversation, tools_in_prompt
 from trajlab.formats._chat_text.turns import is_marked
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, decoded_row, prompt_task
@@ -32,6 +34,16 @@ VARIANTS = {
             }
         ),
     ),
+    "spans": Variant(
+        "0.3: spans of a LightningStore with `rollout_id`, `attempt_id`, `sequence_id`, as JSON lines or list",
+        frozenset(
+            {
+                "native_id", "task_id", "agent", "model", "reward", "prompt_tokens", "completion_tokens",
+                "cached_tokens", "seconds", "started_at",
+            }
+        ),
+        whole=True,
+    ),
 }  # fmt: skip
 
 _MEMBER = re.compile(r"(?:train|validation)_trajectories\.jsonl")
@@ -39,14 +51,20 @@ _STEP_FOLDER = re.compile(r"step_(\d{1,12})")
 
 
 def recognise(probe: Probe) -> str | None:
-    """By the name of the first member."""
+    """By the name of the first member, or the keys of the first span."""
+    if probe.shape in ("lines", "list"):
+        head = next(iter(probe.records), None)
+        return "spans" if isinstance(head, dict) and set(head) >= KEYS else None
     if probe.shape != "zip":
         return None
     return "last_call" if _MEMBER.match(probe.head[30:100].decode("latin-1")) else None
 
 
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
-    """One trajectory a line of the one member."""
+    """One trajectory a line of the one member, or an attempt of which there are spans."""
+    if bundle.variant == "spans":
+        yield from read_spans(bundle)
+        return
     folders = PurePosixPath(bundle.file.relpath).parts[:-1]
     found = next((match for part in reversed(folders) if (match := _STEP_FOLDER.fullmatch(part))), None)
     step = int(found[1]) if found else None

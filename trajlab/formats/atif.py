@@ -26,17 +26,18 @@ _CARRIES = frozenset(
     }
 )  # fmt: skip
 _SINCE_1_5 = _CARRIES | {"tools_offered", "gradable"}
+_SINCE_1_7 = _SINCE_1_5 | {"parent_native_id"}
 
 _CONVERTED = _SINCE_1_5 | {
     "group_id", "attempt", "split", "train_step", "logged_epoch", "policy_version_first", "policy_version_last",
     "reward", "logged_correct", "logged_outcome", "logged_termination", "stop_reason", "steps_allowed",
-    "logged_steps", "reasoning_tokens", "submission_chars",
+    "logged_steps", "reasoning_tokens", "submission_chars", "parent_native_id",
 }  # fmt: skip
 
 VARIANTS = {
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}", _CARRIES) for n in range(5)},
     **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}", _SINCE_1_5) for n in (5, 6)},
-    **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}, embedded subagents", _SINCE_1_5) for n in (7, 8)},
+    **{f"1.{n}": Variant(f"`schema_version` ATIF-v1.{n}, embedded subagents", _SINCE_1_7) for n in (7, 8)},
     "converted": Variant("written by `trajlab convert`: ATIF-v1.7, task, verdict and rewards in `extra`", _CONVERTED),
 }
 

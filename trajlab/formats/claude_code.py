@@ -1,7 +1,9 @@
 """Claude Code: session files with the files of their subagents, and ``--output-format stream-json``.
 
 Source: types of @anthropic-ai/claude-agent-sdk 0.3.332. A line holds one block of an answer; lines of one answer share
-its id and repeat its usage. Lines count in the order they were written: branches that were rewound are not left out.
+its id and repeat its usage. Lines form a tree: the branch that leads to the last one is the conversation, those that
+were rewound are counted apart. A line that names no parent, as the first after a compaction or a resumption, follows
+the one before it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from typing import Any
 
 from trajlab.behavior.termination import CLAUDE_CODE
 from trajlab.formats import Variant
+from trajlab.formats._claude_code_tree import without_rewound
 from trajlab.formats._claude_code_turns import fill
+from trajlab.formats._sessions import UnknownKinds, kind_of
 from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import Records, count, first, items, json_lines, load, mapping, number, word
 from trajlab.records import Problem, Trajectory
@@ -23,7 +27,7 @@ from trajlab.sources.probe import Probe
 _CARRIES = frozenset(
     {
         "native_id", "task_id", "agent", "agent_version", "model", "logged_termination", "stop_reason",
-        "prompt_tokens", "completion_tokens", "cached_tokens", "gradable",
+        "prompt_tokens", "completion_tokens", "cached_tokens", "gradable", "parent_native_id",
     }
 )  # fmt: skip
 
@@ -36,6 +40,14 @@ VARIANTS = {
 
 _SPEAKERS = frozenset({"user", "assistant", "system"})
 _BESIDE = frozenset({"file-history-snapshot", "queue-operation"})
+_TALK = frozenset({"user", "assistant", "tool_use", "tool_result"})
+_KNOWN = _TALK | _BESIDE | {
+    "system", "summary", "attachment", "progress", "last-prompt", "custom-title", "ai-title", "agent-name", "mode",
+    "permission-mode", "pr-link", "worktree-state", "bridge-session", "started", "result", "frame-link", "relocated",
+    "atis-latch", "stream_event", "tool_progress", "auth_status", "rate_limit_event", "control_request",
+    "control_response", "control_cancel_request", "keep_alive",
+}  # fmt: skip
+"""Kinds of lines that are read, or passed over on purpose."""
 _NOT_OURS = ("message", "tool_call", "completion")
 """Kinds of the stream of Droid, which begins with the same line."""
 _SUBAGENT = re.compile(r"agent-([\w-]{1,64})(\.meta\.json|\.jsonl)")
@@ -123,24 +135,34 @@ def _conversations(
 ) -> Iterator[Trajectory]:
     """The main conversation and those of subagents: files of their own, or lines marked as such among the main ones."""
     found = _SUBAGENT.fullmatch(PurePosixPath(file.relpath).name)
-    if not any(row.get("type") in ("user", "assistant", "tool_use", "tool_result") for row in rows):
+    if not any(kind_of(row) in _TALK for row in rows):
         return
-    parts = _parts(rows)
-    for key, lines in parts.items():
+    for key, lines in _parts(rows).items():
         trajectory = _trajectory(lines, bundle)
         try:
-            fill(trajectory, lines)
+            kept, left = without_rewound(lines)
+            fill(trajectory, kept)
+            trajectory.problems += [one for one in (left.problem(), _unknown(lines)) if one is not None]
         except RecursionError:
             trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
         task_of_prompt(trajectory)
         if key or found:
             name = kinds.get(found[1]) if found else None
             trajectory.agent = f"Claude Code {name or 'subagent'}"
+            trajectory.parent_native_id = trajectory.native_id
             trajectory.native_id = found[1] if found else key
             trajectory.gradable = False
         else:
             _result(trajectory, rows)
         yield trajectory
+
+
+def _unknown(rows: list[dict[str, Any]]) -> Problem | None:
+    unknown = UnknownKinds()
+    for row in rows:
+        if kind_of(row) not in _KNOWN:
+            unknown.saw(row.get("type"), row)
+    return unknown.problem()
 
 
 def _parts(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -27,7 +27,8 @@ _CARRIES = frozenset(
 
 VARIANTS = {
     "rollout": Variant("`rollout-*.jsonl`: lines of `timestamp`, `type`, `payload`",
-                       _CARRIES | {"agent_version", "model", "reasoning_tokens", "seconds", "started_at"}, whole=True),
+                       _CARRIES | {"agent_version", "model", "reasoning_tokens", "seconds", "started_at", "gradable",
+                                   "parent_native_id"}, whole=True),
     "bare": Variant("older rollouts: a line about the session, then Responses items",
                     frozenset({"native_id", "task_id", "agent", "started_at", "seconds"}), whole=True),
     "flat": Variant("oldest sessions: lines of `timestamp` or `created_at` with `role`, or `type` of a call or result",
@@ -93,6 +94,7 @@ def _rollout(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
         if kind == "session_meta" and trajectory.native_id is None:
             trajectory.native_id = word(payload.get("id"))
             trajectory.agent_version = word(payload.get("cli_version"))
+            _subagent(trajectory, payload.get("source"))
         elif kind == "turn_context":
             trajectory.model = first(trajectory.model, word(payload.get("model")))
         elif kind == "response_item":
@@ -107,6 +109,15 @@ def _rollout(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
     span(trajectory, [moment(row.get("timestamp")) for row in rows])
     _end(trajectory, ends)
     _totals(trajectory, reader.totals, [usage for usage in reader.usages if usage])
+
+
+def _subagent(trajectory: Trajectory, source: Any) -> None:
+    """A rollout that another started: as a thread of its own, or for a review."""
+    if not isinstance(source, dict) or "subagent" not in source:
+        return
+    trajectory.agent, trajectory.gradable = "Codex subagent", False
+    spawned = mapping(mapping(source["subagent"]).get("thread_spawn"))
+    trajectory.parent_native_id = word(spawned.get("parent_thread_id"))
 
 
 def _passed_over(trajectory: Trajectory, reader: Rollout) -> None:

@@ -25,7 +25,7 @@ VARIANTS = {
             {
                 "native_id", "task_id", "agent", "agent_version", "model", "logged_termination", "stop_reason",
                 "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "seconds", "started_at",
-                "gradable",
+                "gradable", "parent_native_id",
             }
         ),
         whole=True,
@@ -92,14 +92,15 @@ def _facts(
 ) -> None:
     span(trajectory, conversation.times)
     if subagent:
+        trajectory.parent_native_id = _session(rows)
         _name_subagent(trajectory, rows, subagent)
         sum_tokens(trajectory)
         return
+    trajectory.native_id = _session(rows)
     shutdowns: list[dict[str, Any]] = []
     for row in rows:
         data, kind = mapping(row.get("data")), row.get("type")
         if kind == "session.start":
-            trajectory.native_id = first(trajectory.native_id, word(data.get("sessionId")))
             trajectory.agent_version = first(trajectory.agent_version, word(data.get("copilotVersion")))
         if isinstance(kind, str) and kind in _MODELS and not conversation.model_told:
             trajectory.model = first(word(data.get(_MODELS[kind])), trajectory.model)
@@ -109,6 +110,11 @@ def _facts(
     if shutdowns:
         _totals(trajectory, shutdowns[-1], alone=alone)
     sum_tokens(trajectory)
+
+
+def _session(rows: list[dict[str, Any]]) -> str | None:
+    starts = (mapping(row.get("data")) for row in rows if row.get("type") == "session.start")
+    return next((name for data in starts if (name := word(data.get("sessionId")))), None)
 
 
 def _name_subagent(trajectory: Trajectory, rows: list[dict[str, Any]], key: str) -> None:

@@ -21,10 +21,15 @@ from trajlab.sources.probe import Probe
 VARIANTS = {
     "transcript": Variant(
         "`agent-transcripts/<id>/<id>.jsonl` and `subagents/<id>.jsonl`: lines of `role`, `message`",
-        frozenset({"native_id", "task_id", "agent", "model", "logged_termination", "stop_reason", "gradable"}),
+        frozenset(
+            {
+                "native_id", "task_id", "agent", "model", "logged_termination", "stop_reason", "gradable",
+                "parent_native_id",
+            }
+        ),
         whole=True,
     ),
-}
+}  # fmt: skip
 
 _QUERY = "user_query"
 _ABORTED = "abort"
@@ -52,6 +57,7 @@ def read(bundle: Bundle) -> Records:
     trajectory = Trajectory(bundle.variant, "0", native_id=path.stem, agent="Cursor")
     if path.parent.name == "subagents":
         trajectory.agent, trajectory.gradable = "Cursor subagent", False
+        trajectory.parent_native_id = path.parent.parent.name or None
     try:
         _fill(trajectory, rows)
     except RecursionError:

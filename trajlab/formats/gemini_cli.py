@@ -10,6 +10,8 @@ import re
 from typing import Any
 
 from trajlab.formats import Variant
+from trajlab.formats._branches import Left
+from trajlab.formats._sessions import UnknownKinds
 from trajlab.formats._turns import Turns, span, sum_tokens, task_of_prompt, tool_call
 from trajlab.formats._values import (
     Records,
@@ -40,14 +42,17 @@ _CARRIES = frozenset(
 )  # fmt: skip
 
 VARIANTS = {
-    "json": Variant("`chats/session-*.json`", _CARRIES, whole=True),
-    "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`", _CARRIES, whole=True),
+    "json": Variant("`chats/session-*.json`", _CARRIES | {"gradable"}, whole=True),
+    "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`",
+                     _CARRIES | {"gradable"}, whole=True),
     "history": Variant("a document with `history`: contents of `role` and `parts`",
                        frozenset({"task_id", "agent", "model", "seconds", "started_at"}), whole=True),
 }
 
 _EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,5})\b")
 _AGENT = ("gemini", "model", "assistant")
+_NOTES = ("info", "error", "warning", "system")
+_CHANGES = ("$set", "$rewindTo")
 
 
 def recognise(probe: Probe) -> str | None:
@@ -77,15 +82,28 @@ def read(bundle: Bundle) -> Records:
         yield from read_document(bundle, lambda value: iter([make(value, bundle)]), "a chat of Gemini CLI")
         return
     problems: list[Problem] = []
-    chat = _replayed([row for _, row in json_lines(bundle, problems) if isinstance(row, dict)])
+    rows = [row for _, row in json_lines(bundle, problems) if isinstance(row, dict)]
     yield from problems
     try:
-        yield _trajectory(chat, bundle)
+        yield _of_lines(rows, bundle)
     except RecursionError:
         yield Problem("unreadable_record", "a value is nested too deeply to be read")
 
 
-def _replayed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _of_lines(rows: list[dict[str, Any]], bundle: Bundle) -> Trajectory:
+    left = Left()
+    trajectory = _trajectory(_replayed(rows, left), bundle)
+    unknown = [name for row in rows for name in row if name.startswith("$") and name not in _CHANGES]
+    if unknown:
+        names = ", ".join(sorted(set(unknown))[:5])
+        message = f"{len(unknown)} changes to the chat that the reader does not know were passed over: {names}"
+        trajectory.problems.append(Problem("unknown_kind", message))
+    if (found := left.problem()) is not None:
+        trajectory.problems.append(found)
+    return trajectory
+
+
+def _replayed(rows: list[dict[str, Any]], left: Left) -> dict[str, Any]:
     """The chat after all changes: a message with a known id replaces it, a rewind drops what came after it."""
     chat: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
@@ -93,15 +111,29 @@ def _replayed(rows: list[dict[str, Any]]) -> dict[str, Any]:
         if isinstance(row.get("$set"), dict):
             chat |= row["$set"]
         elif "$rewindTo" in row:
-            names = list(messages)
-            at = names.index(row["$rewindTo"]) if row["$rewindTo"] in names else len(names) - 1
-            messages = {name: messages[name] for name in names[: at + 1]}
+            to = row["$rewindTo"]
+            while isinstance(to, str) and to in messages and next(reversed(messages)) != to:
+                _leave(messages.popitem()[1], left)
         elif "projectHash" in row:
             chat |= row
-        else:
+        elif not any(name.startswith("$") for name in row):
             key = word(row.get("id")) or f"#{number_of}"
             messages[key] = {**messages.get(key, {}), **row} if row.get("type") == "message_update" else row
     return {**chat, "messages": list(messages.values())}
+
+
+def _leave(message: dict[str, Any], left: Left) -> None:
+    left.records += 1
+    if message.get("type") in _AGENT:
+        prompt, completion = _used(mapping(message.get("tokens")))
+        left.answers += 1
+        left.prompt_tokens += prompt or 0
+        left.completion_tokens += completion or 0
+
+
+def _used(tokens: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Prompt and generated tokens: the API counts thoughts apart from the output, and both are generated."""
+    return count(tokens.get("input")), total([count(tokens.get("output")), count(tokens.get("thoughts"))])
 
 
 def _trajectory(chat: Any, bundle: Bundle) -> Trajectory:
@@ -112,6 +144,10 @@ def _trajectory(chat: Any, bundle: Bundle) -> Trajectory:
     for message in mappings(chat.get("messages")):
         reader.take(message)
     reader.turns.close()
+    if chat.get("kind") == "subagent":
+        trajectory.agent, trajectory.gradable = "Gemini CLI subagent", False
+    if (found := reader.unknown.problem()) is not None:
+        trajectory.problems.append(found)
     span(trajectory, [moment(chat.get("startTime")), moment(chat.get("lastUpdated")), *reader.times])
     sum_tokens(trajectory)
     trajectory.cached_tokens = total(count(used.get("cached")) for used in reader.tokens)
@@ -167,11 +203,15 @@ class _Reader:
     def __init__(self, trajectory: Trajectory) -> None:
         self.trajectory = trajectory
         self.turns = Turns(trajectory)
+        self.unknown = UnknownKinds()
         self.times: list[float | None] = []
         self.tokens: list[dict[str, Any]] = []
 
     def take(self, message: dict[str, Any]) -> None:
         kind = text(message.get("type")) or ""
+        if kind not in ("user", *_AGENT, *_NOTES) and not message.get("toolCalls"):
+            self.unknown.saw(kind, message)
+            return
         self.times.append(moment(message.get("timestamp")))
         said = content_text(first(message.get("content"), message.get("parts")))
         if kind not in _AGENT and not message.get("toolCalls"):
@@ -190,10 +230,8 @@ class _Reader:
             self._call(step, call)
 
     def _tokens(self, step: Step, used: dict[str, Any]) -> None:
-        """The API counts thoughts apart from the output; both are generated."""
         self.tokens.append(used)
-        step.prompt_tokens = count(used.get("input"))
-        step.completion_tokens = total([count(used.get("output")), count(used.get("thoughts"))])
+        step.prompt_tokens, step.completion_tokens = _used(used)
 
     def _call(self, step: Step, call: dict[str, Any]) -> None:
         arguments = call.get("args")

@@ -38,8 +38,8 @@ HOLDS_LOGS = True
 _CARRIES = frozenset(
     {
         "native_id", "task_id", "agent", "agent_version", "model", "reward", "logged_correct", "logged_outcome",
-        "logged_termination", "stop_reason", "gradable", "prompt_tokens", "completion_tokens", "cached_tokens", "cost",
-        "seconds", "started_at", "tools_offered",
+        "logged_termination", "stop_reason", "gradable", "parent_native_id", "prompt_tokens", "completion_tokens",
+        "cached_tokens", "cost", "seconds", "started_at", "tools_offered",
     }
 )  # fmt: skip
 
@@ -127,6 +127,8 @@ def _one(
     bundle: Bundle, result: dict[str, Any], part: dict[str, Any], files: list[SourceFile], step: str, ordinal: int
 ) -> Iterator[Trajectory | Problem]:
     main: Trajectory | None = None
+    trial = word(result.get("trial_name"))
+    name = f"{trial}/{step}" if step and trial else trial
     for record in _inner(files):
         if isinstance(record, Problem):
             yield record
@@ -134,11 +136,12 @@ def _one(
             main = record
         else:
             record.variant, record.ordinal, record.gradable = bundle.variant, f"{ordinal}.{record.ordinal}", False
+            if main is None or record.parent_native_id in (None, main.native_id):
+                record.parent_native_id = name  # the trial is named otherwise than the log in it
             yield record
     trajectory = main or Trajectory(bundle.variant, "")
     trajectory.variant, trajectory.ordinal = bundle.variant, str(ordinal)
-    trial = word(result.get("trial_name"))
-    trajectory.native_id = f"{trial}/{step}" if step and trial else trial
+    trajectory.native_id = name
     _facts(trajectory, result, part)
     if step and trajectory.task_id:
         trajectory.task_id = f"{trajectory.task_id}/{step}"

@@ -12,6 +12,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs.*", "messages.*",
         "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.messages_and_choices.*.index",
     ),
+    # Ids and the surroundings of spans; a call of a tool repeats what the model asked for.
+    "agent_lightning": (
+        "attributes.gen_ai.completion.*.role", "attributes.gen_ai.prompt.*.content", "attributes.gen_ai.system",
+        "attributes.tool.parameters", "context.*", "events", "links", "name", "parent", "parent_id", "resource.*",
+        "sequence_id", "span_id", "status.description", "trace_id",
+    ),
     # Steps are counted without the first observation; the trace of an error.
     "agentlab": ("cum_raw_reward", "stack_trace", "stats.cum_steps", "stats.max_*"),
     "atif": (
@@ -67,8 +73,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # What the terminal showed.
     "gemini_cli": (
-        "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total", "*toolCalls",
-        "*toolCalls.*.displayName", "*toolCalls.*.result.*.functionResponse.id",
+        "$pin", "kind", "messages.*.id", "*thoughts", "*thoughts.*.timestamp", "*tokens.tool", "*tokens.total",
+        "*toolCalls", "*toolCalls.*.displayName", "*toolCalls.*.result.*.functionResponse.id",
         "*toolCalls.*.result.*.functionResponse.name", "*toolCalls.*.resultDisplay", "*toolCalls.*.status",
         "*toolCalls.*.timestamp", "projectHash", "startTime", "timestamp", "history.*.parts.*.functionResponse.name",
         "history.*.parts.*.inlineData.*", "lastUpdated", "start_time", "summary",
@@ -103,6 +109,32 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "*tool_calls", "*tool_calls.*.type", "data.type",
         "*usage_metadata.total_tokens", "id.*",
     ),
+    # Each prompt repeats the turns before it, each tool what the model asked for; ids and levels matter where
+    # observations are nested or fail; what each side of a call cost.
+    "langfuse": (
+        "*cost*etails.input", "*cost*etails.output", "*environment", "*id", "*input", "*input.command", "*input.path",
+        "*input.task", "*input.*.tool_calls.*", "*level", "*output.role", "*output.tool_calls.*.type", "*project*d",
+        "*status*essage", "*traceId", "*usage*etails.total", "meta.cursor", "scores.*.dataType", "scores.*.source",
+        "scores.*.stringValue", "*sessionId", "*tags", "*timestamp", "trace.name", "trace.scores",
+    ),
+    # The same; costs and token counts in detail, places in the server, what LangChain says twice.
+    "langsmith": (
+        "app_path", "attachments", "child_run*", "completion_cost*", "completion_token_details", "dotted_order",
+        "events", "extra", "extra.invocation_params*", "extra.metadata", "extra.metadata.ls_model_type",
+        "feedback_stats", "feedback_stats.*.n", "first_token_time", "id", "in_dataset", "inputs.command",
+        "inputs.input", "inputs.question", "inputs.step", "inputs.messages.*.content", "inputs.messages.*.role",
+        "inputs.messages.*.*.id.*", "inputs.messages.*.*.type", "inputs.messages.*.*.kwargs.content.*",
+        "inputs.messages.*.*.kwargs.response_metadata.*", "inputs.messages.*.*.kwargs.tool_calls.*", "manifest_id",
+        "outputs.choices.*.message.role", "outputs.choices.*.message.tool_calls.*.type", "outputs.llm_output",
+        "outputs.generations.*.generation_info", "outputs.generations.*.message.id.*",
+        "outputs.generations.*.message.type", "outputs.generations.*.kwargs.type",
+        "outputs.generations.*.kwargs.tool_calls", "outputs.generations.*.tool_calls.*.type",
+        "outputs.generations.*.text", "outputs.messages.*", "outputs.output.id.*", "outputs.output.kwargs.*",
+        "outputs.output.lc", "outputs.output.type", "outputs.step", "parent_run_id*", "prompt_cost*",
+        "prompt_token_details", "reference_example_id", "serialized*", "session_id", "tags", "total_tokens",
+    ),
+    # A nanosecond more is no other moment; what the spans tell, too.
+    "mlflow": ("*_time_unix_nano", "*execution_duration*", "request.*", "request_time"),
     # Templates, stack traces, and the provider's own copy of what stands in `actions` and `info`.
     "mini_swe_agent": (
         "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",

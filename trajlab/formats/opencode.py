@@ -25,11 +25,14 @@ VARIANTS = {
             {
                 "native_id", "task_id", "agent", "agent_version", "model", "logged_termination", "stop_reason",
                 "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost", "seconds",
-                "started_at", "gradable",
+                "started_at", "gradable", "parent_native_id",
             }
         ),
     ),
 }  # fmt: skip
+
+Found = dict[str, dict[str, list[dict[str, Any]]]]
+"""Records by their kind and owner."""
 
 _DEPTHS = {"part": (1, 2, 3), "message": (2,), "session": (2,)}
 """How far above the file the folder of that name stands: older versions nest deeper, or not at all."""
@@ -63,20 +66,49 @@ def recognise(probe: Probe) -> str | None:
 
 
 def read(bundle: Bundle) -> Records:
-    """One trajectory a session."""
+    """One trajectory a session; its parts, which hold all texts, are read when it is its turn."""
     problems: list[Problem] = []
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {"session": {}, "message": {}, "part": {}}
+    found: Found = {"session": {}, "message": {}, "part": {}}
+    waiting: dict[str, list[SourceFile]] = {}
     for file in bundle.files:
-        _keep(file, found, problems)
-    yield from problems
+        path = PurePosixPath(file.path)
+        if (_place(path) or ("part",))[0] == "part":
+            waiting.setdefault(path.parent.name, []).append(file)
+        else:
+            _keep(file, found, problems)
+    named = {word(message.get("id")) for messages in found["message"].values() for message in messages}
+    for folder in sorted(waiting.keys() - named):  # older versions name it otherwise, or the message is lost
+        for file in waiting.pop(folder):
+            _keep(file, found, problems)
     sessions = _by_session(found)
     for number, name in enumerate(sorted(sessions)):
-        yield _trajectory(bundle, number, name, sessions[name], found["session"].get(name, []))
+        messages = [(message, _with_waiting(message, parts, waiting, problems)) for message, parts in sessions[name]]
+        yield from problems
+        problems.clear()
+        yield _trajectory(bundle, number, name, messages, found["session"].get(name, []))
+    yield from problems
     if not sessions:
         yield Problem("no_messages", "no message of a session; expected files of opencode's storage")
 
 
-def _keep(file: SourceFile, found: dict[str, dict[str, list[dict[str, Any]]]], problems: list[Problem]) -> None:
+def _with_waiting(
+    message: dict[str, Any],
+    parts: list[dict[str, Any]],
+    waiting: dict[str, list[SourceFile]],
+    problems: list[Problem],
+) -> list[dict[str, Any]]:
+    """Parts of a message in order, those in the folder named for it among them."""
+    own: Found = {"session": {}, "message": {}, "part": {}}
+    for file in waiting.pop(word(message.get("id")) or "", []):
+        _keep(file, own, problems)
+    return sorted([*parts, *(part for held in own["part"].values() for part in held)], key=_file_of)
+
+
+def _file_of(part: dict[str, Any]) -> str:
+    return str(part["#file"])
+
+
+def _keep(file: SourceFile, found: Found, problems: list[Problem]) -> None:
     """Sessions by their id, messages by their session's, parts by their message's."""
     path = PurePosixPath(file.path)
     kind = (_place(path) or ("part",))[0]
@@ -94,9 +126,9 @@ def _keep(file: SourceFile, found: dict[str, dict[str, list[dict[str, Any]]]], p
     found[kind].setdefault(key, []).append({**record, "#file": path.name})
 
 
-def _by_session(found: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, list[Parts]]:
+def _by_session(found: Found) -> dict[str, list[Parts]]:
     """Messages of each session with their parts, in order; parts without a message come last."""
-    parts = {key: sorted(group_, key=lambda part: str(part["#file"])) for key, group_ in found["part"].items()}
+    parts = {key: sorted(group_, key=_file_of) for key, group_ in found["part"].items()}
     sessions: dict[str, list[Parts]] = {}
     for session, messages in found["message"].items():
         for message in sorted(messages, key=_when):
@@ -120,7 +152,8 @@ def _trajectory(
     trajectory = Trajectory(bundle.variant, str(number), native_id=name or None, agent="opencode")
     head = next(iter(heads), {})
     trajectory.agent_version = word(head.get("version"))
-    if word(head.get("parentID")):
+    trajectory.parent_native_id = word(head.get("parentID"))
+    if trajectory.parent_native_id:
         trajectory.agent, trajectory.gradable = "opencode subagent", False
     try:
         fill(trajectory, messages, mapping(head.get("time")))

@@ -7,8 +7,6 @@ no convention tells.
 
 from __future__ import annotations
 
-from typing import Any
-
 from trajlab.formats import Variant
 from trajlab.formats._otel_spans import Span, spans_of
 from trajlab.formats._otel_turns import Trace, kind_of_span
@@ -41,9 +39,10 @@ def recognise(probe: Probe) -> str | None:
         return None
     if "resourceSpans" in probe.keys:
         return "otlp"
-    head: Any = next(iter(probe.records), None)
-    context = mapping(mapping(head).get("context"))
-    return "console" if {"trace_id", "span_id"} <= set(context) and "attributes" in head else None
+    head = mapping(next(iter(probe.records), None))
+    if "sequence_id" in head:
+        return None  # of agent-lightning
+    return "console" if {"trace_id", "span_id"} <= set(mapping(head.get("context"))) and "attributes" in head else None
 
 
 def read(bundle: Bundle) -> Records:

@@ -1,8 +1,8 @@
 """Pi: session files of its coding agent.
 
 Source: ``packages/coding-agent/docs/session.md`` of pi-mono (versions 1 to 3), and a fixture of others. Entries form a
-tree; all of them count in the order they were written: branches that were left are not left out. Commands that the user
-ran are messages, not calls.
+tree: the branch that leads to the last entry is the conversation, those that were left are counted apart. Commands that
+the user ran are messages, not calls.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from trajlab.behavior.termination import PI
 from trajlab.formats import Variant
+from trajlab.formats._branches import Left, Node, last_branch
 from trajlab.formats._sessions import UnknownKinds, agent_blocks, fill_session, kind_of, rows_of, settle
 from trajlab.formats._turns import Turns, sum_tokens
 from trajlab.formats._values import (
@@ -68,11 +69,39 @@ def read(bundle: Bundle) -> Records:
     yield from problems
     reader = _Reader(Trajectory(bundle.variant, "0", agent="Pi"))
     trajectory = reader.trajectory
-    fill_session(reader, rows)
+    kept, left = _on_branch(rows)
+    fill_session(reader, kept)
+    if (found := left.problem()) is not None:
+        trajectory.problems.append(found)
     sum_tokens(trajectory)
     trajectory.cached_tokens = total(reader.cached)
     trajectory.cost = total(step.cost for step in trajectory.steps)
     yield trajectory
+
+
+def _on_branch(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Left]:
+    """Entries on the way to the last one, and what stands elsewhere; entries of version 1 form a list."""
+    nodes = [Node(word(row.get("id")), word(row.get("parentId")), _is_root(row)) for row in rows]
+    kept, left = last_branch(nodes), Left()
+    for at, row in enumerate(rows):
+        message = mapping(row.get("message"))
+        if at not in kept and not _is_header(row):
+            left.records += 1
+            if message.get("role") == "assistant":
+                prompt, completion = _used(mapping(message.get("usage")))
+                left.answers += 1
+                left.prompt_tokens += prompt or 0
+                left.completion_tokens += completion or 0
+    return [row for at, row in enumerate(rows) if at in kept or _is_header(row)], left
+
+
+def _is_root(row: dict[str, Any]) -> bool:
+    return "parentId" in row and row["parentId"] is None
+
+
+def _used(usage: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Prompt tokens, cached ones included, and generated ones."""
+    return total(count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")), count(usage.get("output"))
 
 
 class _Reader:
@@ -126,8 +155,7 @@ class _Reader:
         step.timestamp = first(moment(message.get("timestamp")), moment(row.get("timestamp")))
         agent_blocks(self.turns, step, message.get("content"))
         usage = mapping(message.get("usage"))
-        step.prompt_tokens = total(count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite"))
-        step.completion_tokens = count(usage.get("output"))
+        step.prompt_tokens, step.completion_tokens = _used(usage)
         step.cost = number(mapping(usage.get("cost")).get("total"))
         self.cached.append(count(usage.get("cacheRead")))
         step.finish_reason = word(message.get("stopReason"))

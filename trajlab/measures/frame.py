@@ -52,6 +52,30 @@ def population_of(run: str | None, parameters: dict[str, Any]) -> Population:
     return Population(run=run, **named)
 
 
+def stated_population(run: str | None, by: str, settings: dict[str, str]) -> Population:
+    """The population of a command line: ``--run``, ``--by`` and every ``--set name=value`` that is one of its fields.
+
+    Raises:
+        UsageError: An unknown name, or a value of the wrong kind.
+    """
+    names = [name for name in Population.__struct_fields__ if name not in ("run", "by")]
+    for name in settings:
+        if name not in names:
+            raise UsageError("--set", f"no parameter {name!r}", "one of " + ", ".join(names))
+    try:
+        values = {name: _json_or_text(value) for name, value in settings.items()}
+        return msgspec.convert({"run": run, "by": by, **values}, Population, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError("--set", str(error), "", "See the parameters of the audit in README.md") from error
+
+
+def _json_or_text(value: str) -> object:
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+
+
 class Trajectories(msgspec.Struct):
     """The rows of a population, with what was left out."""
 

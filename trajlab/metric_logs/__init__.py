@@ -36,7 +36,7 @@ class Metric(msgspec.Struct, frozen=True):
     line: int
     """Line of the file; of a binary log or a list the number of the record."""
     logged_as: str | None = None
-    """Where there is no value, what was logged: ``nan``, ``inf``, ``-inf`` or ``null``."""
+    """Where there is no value, what was logged: ``nan``, ``inf``, ``-inf``, ``null``, or a rate cut to ``0.000``."""
     run: str | None = None
     """Run it is of, where one log holds several."""
 

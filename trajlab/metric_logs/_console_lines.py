@@ -54,19 +54,23 @@ class Parser(msgspec.Struct, frozen=True):
     """Whether a text holds a line of it."""
     rows: Callable[[Iterable[tuple[int, str, bool]]], Iterator[Row | Problem]]
     """Rows of (line number, text, whether the line is whole)."""
+    markers: tuple[bytes, ...]
+    """A line without any of them tells nothing: it is not even decoded."""
 
 
 def rows_of(layout: str, found: Iterable[Line]) -> Iterator[Row | Problem]:
     """Rows of a console log."""
-    return PARSERS[layout].rows(_texts(found))
+    parser = PARSERS[layout]
+    return parser.rows(_texts(found, parser.markers))
 
 
-def _texts(found: Iterable[Line]) -> Iterator[tuple[int, str, bool]]:
+def _texts(found: Iterable[Line], markers: tuple[bytes, ...]) -> Iterator[tuple[int, str, bool]]:
     r"""Lines without colours and prefixes, cut at ``\\r``: a progress bar is drawn over itself."""
     for line in found:
-        if len(line.data) > LONGEST_LINE:
+        data = line.data
+        if len(data) > LONGEST_LINE or not any(marker in data for marker in markers):
             continue
-        text = bytes(line.data).decode("utf-8", "replace").rstrip("\n")
+        text = bytes(data).decode("utf-8", "replace").rstrip("\n")
         if "\x1b" in text:
             text = _ANSI.sub("", text)
         for piece in text.split("\r"):
@@ -113,7 +117,7 @@ def _dict_pairs(text: str) -> list[tuple[str, Any]]:
 
 
 def _trl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
-    """A row is printed over the progress bar, which is drawn anew then: the bar before it may lag, that after it not."""
+    """A row is printed over the progress bar, which is drawn anew then: the bar after it is up to date."""
     bar: tuple[int, int] | None = None
     waiting: Row | None = None
     for number, text, _ in texts:
@@ -200,11 +204,11 @@ def _has_pairs(text: bytes) -> bool:
 
 
 PARSERS: dict[str, Parser] = {
-    "verl": Parser(_contains(_VERL, b"step:"), _verl),
-    "roll": Parser(_contains(_ROLL, b'"metrics"'), _roll),
-    "slime": Parser(_contains(_SLIME, b": {'"), _slime),
-    "skyrl": Parser(lambda text: _SKYRL_IN.search(text) is not None, _skyrl),
-    "trl": Parser(_contains(_TRL, b"'epoch'"), _trl),
-    "pairs": Parser(_has_pairs, _pairs),
+    "verl": Parser(_contains(_VERL, b"step:"), _verl, (b"step:",)),
+    "roll": Parser(_contains(_ROLL, b'"metrics"'), _roll, (b'"metrics"',)),
+    "slime": Parser(_contains(_SLIME, b": {'"), _slime, (b": {'",)),
+    "skyrl": Parser(lambda text: _SKYRL_IN.search(text) is not None, _skyrl, (b"Step ", b"': ", b"}")),
+    "trl": Parser(_contains(_TRL, b"'epoch'"), _trl, (b"'epoch'", b"%|")),
+    "pairs": Parser(_has_pairs, _pairs, (b"loss", b"reward")),
 }
 """By the surest first."""

@@ -37,6 +37,9 @@ VARIANTS = {
 SEARCHED_BYTES = 8 << 20
 """Up to here the first line of metrics is looked for: a job may print for long before its first step."""
 _SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".stdout", ".stderr", ".console", ""})
+_RATE = re.compile(r"(?:^|[/_])(?:lr|learning_rate)$")
+_ROUNDED_AWAY = re.compile(r"0\.0{2,6}")
+"""A learning rate that was printed with three or four decimals (verl up to 0.4, SkyRL): it is not zero but unknown."""
 _NUMBERED = re.compile(r"\.\d+$")
 
 
@@ -86,7 +89,9 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
             continue
         axes.setdefault(row.kind, set()).add(row.step)
         for name, value in row.pairs:
-            if (found := metric(row.step, name, value, row.line)) is not None:
+            if _RATE.search(name) and isinstance(value, str) and _ROUNDED_AWAY.fullmatch(value):
+                yield Metric(row.step, name, None, row.line, value)
+            elif (found := metric(row.step, name, value, row.line)) is not None:
                 yield found
     if "step" in axes and "rollout" in axes and len(axes["step"]) > 1.5 * len(axes["rollout"]):
         message = (

@@ -61,8 +61,8 @@ def matrix_text(found: Matrix) -> str:
 
 
 def _cells(row: Row) -> Sequence[str]:
-    codes = " ".join(row.codes) if row.delay is not None or len(row.codes) < 6 else f"{len(row.codes)} of them"
+    codes = " ".join(row.codes) if not row.healthy else f"{len(row.codes)} of them"
     delays = ("" if value is None else f"{value:.3g}" for value in (row.delay, row.delay_90, row.delay_from_onset))
     verdict = ("ok" if row.within else "OUT OF BOUNDS") if row.bounded else "(not bounded)"
-    early = "" if row.delay is None else f"{100 * row.early:.2g} %"
+    early = "" if row.healthy else f"{100 * row.early:.2g} %"
     return (row.title, codes, str(row.told), early, *delays, verdict)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from trajlab import __version__
-from trajlab.api import read
+from trajlab.api import corpus_of
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.manifest import MANIFEST
@@ -92,10 +92,8 @@ def _slug(name: str) -> str:
 
 
 def _corpus(sources: Sequence[str | Path], out: str | Path | None, jobs: int | None) -> Corpus:
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
-    if out is None:
-        return read(*sources, jobs=jobs)
+    if out is None or (len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file()):
+        return corpus_of(*sources, jobs=jobs)
     folder = Path(out) / CORPUS_FOLDER
     return Corpus(folder, ingest_into(folder, sources, jobs=jobs, leave_out=Path(out)))
 

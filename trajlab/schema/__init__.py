@@ -30,6 +30,7 @@ TRAJECTORIES = Table(
         _c("source_line", "int", "line in the source, counted from the start of the unit", "not line based"),
         _c("ordinal", "str", "place in the source: byte offset or element number", ""),
         _c("native_id", "str", "identity the log itself gives"),
+        _c("parent_native_id", "str", "`native_id` of the trajectory that started this subagent"),
         _c("task_id", "str", "task: instance id, problem id, or a digest of the prompt"),
         _c("group_id", "str", "attempts sampled together by one policy"),
         _c("attempt", "int", "number of the attempt at the task"),
@@ -235,7 +236,12 @@ METRICS = Table(
         _c("name", "str", "common name", "there is no common name for it"),
         _c("raw_name", "str", "name as the trainer spells it", ""),
         _c("value", "float", "value", "logged as null, NaN or infinite"),
-        _c("logged_as", "str", "what was logged where there is no value: nan, inf, -inf, null", "there is a value"),
+        _c(
+            "logged_as",
+            "str",
+            "what was logged in place of a value: nan, inf, -inf, null, 0.000 for a rate",
+            "there is a value",
+        ),
         _c(
             "counts",
             "bool",

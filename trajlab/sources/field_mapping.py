@@ -16,12 +16,12 @@ from trajlab.sources.safe_json import to_bool, to_float, to_int
 Kind = type[str] | type[int] | type[float] | type[bool]
 
 COLUMNS: dict[str, Kind] = {
-    "native_id": str, "run": str, "task_id": str, "group_id": str, "attempt": int, "split": str, "train_step": int,
-    "epoch": int, "policy_version_first": str, "policy_version_last": str, "agent": str, "agent_version": str,
-    "model": str, "reward": float, "correct": bool, "outcome": bool, "termination": str, "stop_reason": str,
-    "gradable": bool, "steps_allowed": int, "logged_steps": int, "prompt_tokens": int, "completion_tokens": int,
-    "cached_tokens": int, "reasoning_tokens": int, "seconds": float, "cost": float, "started_at": float,
-    "submission": str,
+    "native_id": str, "parent_native_id": str, "run": str, "task_id": str, "group_id": str, "attempt": int,
+    "split": str, "train_step": int, "epoch": int, "policy_version_first": str, "policy_version_last": str,
+    "agent": str, "agent_version": str, "model": str, "reward": float, "correct": bool, "outcome": bool,
+    "termination": str, "stop_reason": str, "gradable": bool, "steps_allowed": int, "logged_steps": int,
+    "prompt_tokens": int, "completion_tokens": int, "cached_tokens": int, "reasoning_tokens": int, "seconds": float,
+    "cost": float, "started_at": float, "submission": str,
 }  # fmt: skip
 """What a mapping may fill: fields of a trajectory, and their types."""
 

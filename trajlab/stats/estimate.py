@@ -50,6 +50,11 @@ class Estimate(msgspec.Struct, frozen=True):
             text += f", {self.missing:,} not observed"
         return text
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<span title='{escape(self.method, quote=True)}'>{escape(str(self))}</span>"
+
     def to_dict(self) -> dict[str, float | int | str | None]:
         """The fields as plain JSON values, in the order they are declared."""
         return {name: getattr(self, name) for name in self.__struct_fields__}

@@ -1,0 +1,72 @@
+"""Rows of an export, whatever its container: JSON lines, a JSON list, Parquet, or one document that holds a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trajlab.formats._values import json_lines, load
+from trajlab.records import Problem
+from trajlab.sources.files import Bundle
+from trajlab.sources.probe import Probe
+from trajlab.sources.reading import elements, parquet_rows
+from trajlab.sources.safe_json import loads
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row, with its place."""
+
+    ordinal: str
+    line: int | None
+    value: dict[str, Any]
+
+
+def rows_of_table(bundle: Bundle, problems: list[Problem], held_in: str | None = None) -> Iterator[Row]:
+    """Rows one by one; what is no object is a problem.
+
+    Args:
+        bundle: Of one file.
+        problems: Gets what could not be read.
+        held_in: Key of a document under which the rows stand; ``None``: the document itself is the row.
+    """
+    for ordinal, line, value in _values(bundle, problems, held_in):
+        if isinstance(value, dict):
+            yield Row(ordinal, line, value)
+        else:
+            problems.append(Problem("unreadable_record", f"found {type(value).__name__}, expected an object", line))
+
+
+def _values(bundle: Bundle, problems: list[Problem], held_in: str | None) -> Iterator[tuple[str, int | None, Any]]:
+    shape = Probe(bundle.file).shape
+    if shape == "lines":
+        for line, value in json_lines(bundle, problems):
+            yield str(line.offset), line.number, value
+    elif shape == "parquet":
+        for number, value in enumerate(parquet_rows(bundle, problems)):
+            yield str(number), None, value
+    elif shape == "list":
+        for line in elements(bundle, problems):
+            try:
+                yield str(line.number - 1), None, loads(line.data).value
+            except (ValueError, RecursionError) as error:
+                problems.append(Problem("unreadable_record", f"no JSON: {error}", None, line.offset))
+    else:
+        yield from _of_document(bundle, problems, held_in)
+
+
+def _of_document(
+    bundle: Bundle, problems: list[Problem], held_in: str | None
+) -> Iterator[tuple[str, int | None, Any]]:
+    try:
+        value = load(bundle, problems)
+    except (ValueError, RecursionError) as error:
+        problems.append(Problem("unreadable_record", f"{error}; expected a document"))
+        return
+    held = value.get(held_in) if held_in is not None and isinstance(value, dict) else [value]
+    if not isinstance(held, list):
+        problems.append(Problem("unreadable_record", f"`{held_in}` is no list"))
+        return
+    for number, one in enumerate(held):
+        yield str(number), None, one
