@@ -141,7 +141,8 @@ def _line(rule: Rule, line: dict[str, object]) -> str:
 
 def layers() -> str:
     def looks_at(layer: Layer) -> str:
-        return " ".join((check.__doc__ or "").split("\n")[0].split(". ")[0].rstrip(".") + "." for check in layer.checks)
+        said = ((check.__doc__ or "").split("\n")[0].rstrip(".") for check in layer.checks)
+        return " ".join(text if text.endswith("?") else f"{text}." for text in said)
 
     rows: list[tuple[object, ...]] = [(layer.code, layer.title, layer.question, looks_at(layer)) for layer in LAYERS]
     symptoms = f"{len(ENTRIES)} symptoms, each with cause and action, against the findings of the other layers."
