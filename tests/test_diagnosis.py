@@ -9,17 +9,24 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 from corpora_in_tests import run_command
 from diagnosis_claims import Claim, claims_of_r3, claims_of_r4, diagnosed, figures, finding, simulated
 from jsonschema import validate
 
 import trajlab
+from trajlab.checks.facts import Reading, thresholds
 from trajlab.checks.layers import COUNT, LAYERS
+from trajlab.checks.layers.base import RunFacts
+from trajlab.checks.layers.l11_reward import errors_as_zero
 from trajlab.checks.run_facts import diagnosable
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
-from trajlab.measures.frame import Population
+from trajlab.measures.configuration import Configuration
+from trajlab.measures.frame import Population, select
+from trajlab.measures.group_signal import group_signal
+from trajlab.measures.signals import Signal
 from trajlab.report import diagnosis_page as page
 from trajlab.report.diagnose import diagnose
 from trajlab.report.result import Result, judge, read_result, result_schema
@@ -28,8 +35,18 @@ from trajlab.simulate import load_description
 from trajlab.simulate.verl_dump import write_file_logger
 
 JUDGED = ("ok", "warn", "alarm")
-SECTIONS = (page.conclusion, page.layers, page.onsets, page.order, page.symptoms, page.layer_by_layer, page.configured,
-            page.provenance, page.sample)  # fmt: skip
+SECTIONS = (
+    page.conclusion,
+    page.layers,
+    page.onsets,
+    page.order,
+    page.symptoms,
+    page.layer_by_layer,
+    page.funnel,
+    page.configured,
+    page.provenance,
+    page.sample,
+)
 
 
 def metric_log(path: Path, series: Mapping[str, Sequence[float | None]], steps: list[int] | None = None) -> Path:
@@ -374,3 +391,96 @@ def test_seeds_of_an_arm_stand_beside_each_other(tmp_path: Path) -> None:
     assert "mean score of 3 seeds" in finding(d, "D107").message
     assert any(panel.title == "score of the seeds" for panel in d.diagnosis.layers[0].panels)
     assert finding(RunDiagnosis(corpus, Population(run=first)), "D107").status == "unobserved"
+
+
+# Single checks, on facts made by hand.
+
+
+def bare_facts(rows: pl.DataFrame | None = None, **signals: Sequence[float]) -> RunFacts:
+    return RunFacts(
+        run="toy",
+        signals={name: Signal(name, np.arange(1, len(v) + 1), np.asarray(v), "metrics") for name, v in signals.items()},
+        thresholds=thresholds(),
+        settings=Configuration({}, None, {}),
+        applied=[],
+        reading=Reading(0, 0, {}, 0, 0, 0, {}, 0),
+        rewards=rows,
+    )
+
+
+def test_failures_of_the_system_trained_on_with_reward_zero() -> None:
+    ends = ["success", "infrastructure_error", "environment_error", "verifier_error", "infrastructure_error"]
+    rows = pl.DataFrame(
+        {
+            "termination": ends, "reward": [1.0, 0.0, 0.0, None, 0.0], "train_step": [1, 2, 3, 3, 4],
+            "split": [None, None, "train", None, "validation"],
+        }
+    )  # fmt: skip
+    told = errors_as_zero(bare_facts(rows))
+    assert (told.status, told.step) == ("warn", 2)
+    assert "2 of 3 errors (50.0 %" in told.message, "validation is not trained on, a null reward not either"
+    assert [item.text for item in told.evidence] == ["environment error: 1", "infrastructure error: 1"]
+    fine = errors_as_zero(bare_facts(rows.filter(pl.col("termination") == "success")))
+    assert fine.status == "ok"
+    unknown = errors_as_zero(bare_facts(rows.with_columns(termination=pl.lit(None, pl.String))))
+    assert unknown.status == "unobserved"
+
+
+def test_a_spike_is_explained_by_its_hollow_batch(tmp_path: Path) -> None:
+    norm, hollow = [5.0] * 60, [0.0] * 60
+    norm[29], norm[44], hollow[29] = 233.0, 40.0, 0.94
+    d = of_series(tmp_path, steady({"critic/grad_norm": norm, "response/aborted_ratio": hollow}))
+    told = finding(d, "D504")
+    assert told.status == "ok", "single spikes never act"
+    first, second = (item.text for item in told.evidence)
+    assert first.startswith("233 at step 30; a hollow batch: 94 %")
+    assert second.startswith("40 at step 45; not explained")
+    row = next(row for row in d.diagnosis.symptoms if row.key == "hollow_spike")
+    assert (row.shown, row.step, row.harmless) == (True, 30, True)
+
+
+def test_a_rate_that_a_resume_kept_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    metric_log(folder / "toy.jsonl", steady({"critic/lr": [5e-6] * 40 + [2.5e-6] * 20, "actor/lr": [1e-6] * 60}))
+    text = "actor_rollout_ref:\n  actor:\n    optim:\n      lr: 1e-6\ncritic:\n  optim:\n    lr: 2.5e-6\n"
+    (folder / "config.yaml").write_text(text, "utf-8")
+    d = of_logs(folder)
+    told = finding(d, "D506")
+    assert (told.status, told.step) == ("warn", 1)
+    assert "another value at 40 steps of 60" in told.message
+    assert finding(d, "D407").status == "ok"
+    assert d.diagnosis.order[0].code == "D506", "what was configured comes before what followed"
+
+
+def test_what_groups_give_by_hand(tmp_path: Path) -> None:
+    folder = tmp_path / "rollouts"
+    folder.mkdir()
+    lines = []
+    for task, scores in (("a", (1.0, 0.0)), ("b", (0.0, 0.0)), ("c", (1.0, 1.0)), ("d", (0.0, 1.0))):
+        lines += [
+            {
+                "input": f"user\n{task}?\nassistant\n",
+                "output": "x" * (10 if s else 30),
+                "gts": "x",
+                "score": s,
+                "step": 1,
+            }
+            for s in scores
+        ]
+    (folder / "1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    corpus = trajlab.ingest(folder, out=tmp_path / "corpus", jobs=1)
+    found = group_signal(select(corpus, Population(run=corpus.runs[0])))
+    assert found is not None
+    assert (found.groups, found.flat, found.attempts) == (4, 2, 4)
+    assert found.spent.value == pytest.approx(80 / 160)
+    assert found.length_advantage == pytest.approx(-1.0), "the wrong answers are the longer ones"
+    assert found.prompts_that_count == pytest.approx(0.5)
+
+
+def test_funnel_names_what_each_stage_lost(maths: dict[str, RunDiagnosis]) -> None:
+    stages = {stage.name: stage for stage in maths["R3"].funnel}
+    rows = maths["R3"].trajectories.frame.height
+    assert stages["episodes started"].count == stages["reward available"].count == rows
+    assert stages["optimizer updates"].count == 49 * 8, "batches of 32 in mini-batches of 4"
+    assert stages["accepted by freshness and ratio gates"].count is None
+    assert (stages["effective action tokens"].count or 0) > rows

@@ -235,6 +235,36 @@ def _marks(findings: Sequence[Finding]) -> Mapping[int, str]:
     return {step: ", ".join(codes) for step, codes in found.items()}
 
 
+def funnel(d: RunDiagnosis) -> Html:
+    """From tasks to updates, and what it cost."""
+    rows = [
+        {
+            "stage": stage.name,
+            "left": "not observed" if stage.count is None else f"{stage.count:,.0f} {stage.unit}",
+            "why not more": stage.lost,
+            "solved, of what is left": stage.solved if stage.solved.value is not None else None,
+        }
+        for stage in d.funnel
+    ]
+    note = "What rises while the solved share of what is left rises with it may only have lost the harder tasks."
+    seconds, frame = d.facts.signal("step.seconds"), d.trajectories.frame
+    spent = {
+        "episodes": f"{frame.height:,}",
+        "rollout tokens": _sum(d, "prompt_tokens", "completion_tokens"),
+        "wall clock of the steps": "not observed" if seconds is None else f"{seconds.values.sum() / 3600:,.1f} h",
+        "cost": _sum(d, "cost"),
+        "retries, verifier": "not observed: in no rollout log",
+    }
+    return join([_roomy(plain_table(rows, caption=note)), facts(spent)], "\n")
+
+
+def _sum(d: RunDiagnosis, *columns: str) -> str:
+    frame = d.trajectories.frame
+    if frame.is_empty() or any(frame[name].null_count() for name in columns):
+        return "not observed for every trajectory"
+    return f"{sum(float(frame[name].sum()) for name in columns):,.0f}"
+
+
 def configured(d: RunDiagnosis) -> Html:
     """Settings, and what was applied where the log shows it."""
     applied = {item.option: item for item in d.facts.applied}

@@ -16,6 +16,7 @@ from trajlab.checks.layers.base import RunFacts
 from trajlab.checks.run_facts import gather
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.frame import Population, Trajectories
+from trajlab.measures.funnel import Stage, funnel
 from trajlab.measures.signals import Signal
 from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_result
 from trajlab.report.result_diagnosis import diagnosis_result, layer_result
@@ -59,6 +60,7 @@ class RunDiagnosis:
         self.trajectories: Trajectories = found.trajectories
         self.diagnosis: Diagnosis = diagnose_layers(found.facts, found.findings)
         self.gates: list[Gate] = [*found.gates, self._layers_gate()]
+        self.funnel: list[Stage] = funnel(found.trajectories, found.facts.signals, found.facts.settings.settings)
         self.seed = seed
         self.sampled: list[Sampled] = self._draw(sample_n)
 
@@ -113,6 +115,15 @@ class RunDiagnosis:
         measures = [row for name, signal in sorted(self.facts.signals.items()) for row in _series(name, signal)]
         if self.facts.audit is not None:
             measures += [measure_of(name, None, e) for name, e in self.facts.audit.measured.items()]
+        measures += [
+            Measure(
+                name=f"funnel.{stage.name}",
+                group=None,
+                value=stage.count,
+                method="counted" if stage.count else "not observed",
+            )
+            for stage in self.funnel
+        ]
         return Result(
             run=self.facts.run,
             period=f"steps {steps[0]} to {steps[-1]}" if steps else None,
