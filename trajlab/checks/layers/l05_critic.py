@@ -8,6 +8,7 @@ from trajlab.checks.finding import Finding, Status
 from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, listed, number, percent, plural
 from trajlab.checks.layers.l04_updates import applied_finding
 from trajlab.checks.layers.spikes import attributed, spikes
+from trajlab.measures.signals import Signal
 from trajlab.stats.step_rules import runs_over
 
 ESTIMATOR = "algorithm.adv_estimator"
@@ -160,18 +161,30 @@ def negative(facts: RunFacts) -> Finding:
         f"in practice negative ({percent(facts.line('negative_batches', 'share'), 0)} of the tokens): not "
         "observed, the share is not logged"
     )
-    if not steps:
-        return says("ok", "none", evidence=[(practical, None)])
     count = int(facts.line("alarm_all_negative", "count"))
+    evidence: list[tuple[str, int | None]] = [(practical, None), *_below_zero(mean, count)]
+    if not steps:
+        return says("ok", "none", evidence=evidence)
     longest = max(end - start + 1 for start, end in runs_over(-high.values, 0.0, 1))
     return says(
         "warn",
         f"strictly at {plural(len(steps), 'step')} ({listed(steps)}), {longest} in a row (line {count})",
         step=steps[0],
-        evidence=[(practical, None)],
+        evidence=evidence,
         advice="Such an update punishes everything alike, and what is neutral grows: whiten advantages or mend the "
         "critic.",
     )
+
+
+def _below_zero(mean: Signal | None, count: int) -> list[tuple[str, int | None]]:
+    """Stretches of batches whose mean advantage is below zero: what drifts that long has no baseline."""
+    runs = [] if mean is None else runs_over(-mean.values, 0.0, count)
+    if mean is None or not runs:
+        return []
+    longest = max(end - start + 1 for start, end in runs)
+    first = int(mean.steps[runs[0][0]])
+    said = f"mean advantage below zero {count} in a row: {plural(len(runs), 'stretch', 'stretches')}, longest {longest}"
+    return [(f"{said}, first from step {first}", first)]
 
 
 def learning_rate(facts: RunFacts) -> Finding:
