@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from corpora_in_tests import SAMPLES, run_command
+from corpora_in_tests import REPOSITORY, SAMPLES, run_command
 
 import trajlab
 from trajlab.corpus.corpus import Corpus
@@ -168,3 +169,13 @@ def test_the_command_line_merges_and_reports(corpus: Corpus, tmp_path: Path) -> 
     assert told.returncode == ExitCode.PASSED, told.stderr
     assert 'share of "yes"' in told.stdout
     assert "hit: precision" in told.stdout
+
+
+def test_the_table_of_read_hits_is_current(shared: Path) -> None:
+    sys.path.insert(0, str(REPOSITORY / "tests" / "studies"))
+    import hack_hits
+
+    read = trajlab.read(shared / "samples" / "corpora" / "swebench_verified_mini")
+    quoted = (REPOSITORY / "README.md").read_text("utf-8").split("<!-- hack hits -->")[1].split("<!--")[0]
+    assert quoted.strip().splitlines() == hack_hits.table(read)
+    assert hack_hits.unlabelled(read) == 0

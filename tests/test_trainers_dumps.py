@@ -203,7 +203,7 @@ def write_torch(path: Path, value: object) -> Path:
 
 
 SAMPLE: dict[str, Any] = {
-    "group_index": 3, "index": 14, "prompt": SKYRL["input_prompt"], "response": "3<|im_end|>", "response_length": 9,
+    "group_index": 3, "index": 14, "prompt": SKYRL["input_prompt"], "response": "3<|im_end|>", "response_length": 3,
     "loss_mask": [1, 1, 0], "reward": {"score": 0.5, "acc": 1.0}, "status": "truncated", "metadata": {"task_id": "t"},
     "weight_versions": ["4", "5"],
 }  # fmt: skip
@@ -216,7 +216,7 @@ def test_slime_samples_hold_their_tokens_versions_and_rewards(tmp_path: Path) ->
     assert (one.train_step, one.split, one.group_id, one.native_id, one.task_id) == (7, "eval", "7:3", "14", "t")
     assert (one.reward, one.correct, [part.name for part in one.rewards]) == (0.5, True, ["score", "acc"])
     assert (one.policy_version_first, one.policy_version_last, one.logged_steps) == ("4", "5", 2)
-    assert (one.completion_tokens, two.completion_tokens, two.logged_steps) == (2, 9, None)
+    assert (one.completion_tokens, two.completion_tokens, two.logged_steps) == (2, 3, None)
     assert (two.reward, two.correct, [message.text for message in two.messages]) == (2.0, None, ["Sum?"])
 
 

@@ -87,6 +87,49 @@ class RunSetting(msgspec.Struct):
     applied: str | None = None
 
 
+class TokenFacts(msgspec.Struct):
+    """What the token arrays of one trajectory tell, as sums, which add up over trajectories.
+
+    A token of the response is one that the agent generated; an observation is whatever stands between and after the
+    agent's turns: results of tools, words of the environment, marks of the chat template.
+    """
+
+    tokens: int | None = None
+    """Positions, padding included."""
+    prompt_tokens: int | None = None
+    response_tokens: int | None = None
+    observation_tokens: int | None = None
+    padding_tokens: int | None = None
+    trained_tokens: int | None = None
+    """Positions that the loss mask keeps."""
+    trained_prompt: int | None = None
+    trained_observation: int | None = None
+    trained_padding: int | None = None
+    versioned: int | None = None
+    """Tokens, or calls of the model, whose weight version is recorded."""
+    unversioned: int | None = None
+    version_changes: int | None = None
+    """Places where the version differs from the one before."""
+    ratio_tokens: int | None = None
+    """Tokens trained on for which both log-probabilities are finite."""
+    ratio_unknown: int | None = None
+    """Tokens trained on for which one of them is not."""
+    ratio_sum: float | None = None
+    ratio_squares: float | None = None
+    log_ratio_smallest: float | None = None
+    log_ratio_largest: float | None = None
+    value_tokens: int | None = None
+    """Tokens trained on for which value and return are finite."""
+    value_sum: float | None = None
+    return_sum: float | None = None
+    value_squares: float | None = None
+    return_squares: float | None = None
+    value_returns: float | None = None
+    """Sum of value times return."""
+    log_ratio_bins: tuple[list[int], list[int]] = ([], [])
+    """Numbers of the bins of log-ratios that hold any token, and how many each holds."""
+
+
 class Trajectory(msgspec.Struct):
     """One attempt of one agent at one task."""
 
@@ -127,6 +170,8 @@ class Trajectory(msgspec.Struct):
     seconds: float | None = None
     cost: float | None = None
     started_at: float | None = None
+    sample_index: int | None = None
+    """Place in the trainer's stream of samples: its data cursor, which a resumed run goes on with."""
     tools_offered: list[str] | None = None
     submission: str | None = None
     line: int | None = None
@@ -135,3 +180,5 @@ class Trajectory(msgspec.Struct):
     rewards: list[RewardPart] = msgspec.field(default_factory=list)
     settings: list[RunSetting] = msgspec.field(default_factory=list)
     problems: list[Problem] = msgspec.field(default_factory=list)
+    token_facts: TokenFacts | None = None
+    """``None``: the log holds no token arrays."""

@@ -21,6 +21,7 @@ from trainer_conversations import (  # noqa: E402
 )
 
 Record = dict[str, Any]
+PADDING = 4
 AGENT = {"type": "responses_api_agents", "name": "simple_agent"}
 
 
@@ -120,7 +121,8 @@ def gym(out: Path) -> None:
                            "_ng_attempt_index": n} for n, (kind, end) in enumerate(kinds)]
     failed[1] |= {"response": done[0]["response"], "accuracy": False}
     save(out / "word_problems" / "rollouts_failures.jsonl", lines(failed))
-    metrics = {"agent_ref": AGENT, "agent_metrics": {"mean/reward": 0.9}, "key_metrics": {"mean/reward": 0.9},
+    mean = sum(record["reward"] for record in done) / len(done)
+    metrics = {"agent_ref": AGENT, "agent_metrics": {"mean/reward": mean}, "key_metrics": {"mean/reward": mean},
                "group_level_metrics": []}
     save(out / "word_problems" / "rollouts_aggregate_metrics.json", json.dumps([metrics], indent=2))
     save(out / "other_servers" / "game.jsonl", lines([game(rng)]))
@@ -131,19 +133,29 @@ def wrapped(columns: Record, idx: int) -> Record:
     return {name: [value] for name, value in columns.items()} | {"idx": idx}
 
 
+def token_columns(messages: list[Record], step: int, idx: int) -> tuple[list[int], list[float], list[float]]:
+    """Loss mask and log-probabilities of sampler and policy: a prompt of 12 tokens, 7 of each turn, 3 of each result, padding."""
+    rng = random.Random(f"tokens {step} {idx}")
+    mask = [0] * 12
+    for message in messages:
+        mask += [1] * 7 if message["role"] == "assistant" else [0] * 3
+    mask += [0] * PADDING
+    sampler = [-round(rng.expovariate(2.0) + 0.001, 4) * bit for bit in mask]
+    policy = [round(min(old + rng.gauss(0.0, 0.02 * step), -1e-4), 4) * bit for old, bit in zip(sampler, mask, strict=True)]
+    return mask, sampler, policy
+
+
 def rl(out: Path) -> None:
     rng, folder = random.Random(SEED), out / "exp_001"
     for step, samples in enumerate(batches(), 1):
         records = []
         for idx, episode in enumerate(samples):
             texts = [as_text(message)["content"] for message in prompt_messages(episode)[1:] + completion_messages(episode)]
-            trained = 5 + 3 * len(texts)
-            mask = [0] * 12 + [1] * trained + [0] * 4
+            mask, sampler, policy = token_columns(completion_messages(episode), step, idx)
             records.append(wrapped({
-                "content": texts, "rewards": round(sum(rewards(episode).values()), 4), "input_lengths": 12 + trained,
+                "content": texts, "rewards": round(sum(rewards(episode).values()), 4), "input_lengths": len(mask) - PADDING,
                 "token_ids": [rng.randrange(9000) for _ in mask], "token_loss_mask": mask, "sample_loss_mask": 1.0,
-                "advantages": [0.5 * number for number in mask], "generation_logprobs": [-0.25 * number for number in mask],
-                "prev_logprobs": [-0.25 * number for number in mask]}, idx))
+                "advantages": [0.5 * number for number in mask], "generation_logprobs": sampler, "prev_logprobs": policy}, idx))
         save(folder / f"train_data_step{step}.jsonl", lines(records))
     messages = [[as_text(m) for m in prompt_messages(e) + completion_messages(e)] for e in batches()[0]]
     values = [round(sum(rewards(e).values()), 4) for e in batches()[0]]

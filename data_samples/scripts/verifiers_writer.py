@@ -44,8 +44,8 @@ def identifier(rng: random.Random) -> str:
     return f"{rng.getrandbits(128):032x}"
 
 
-def graph(episode: Episode, rng: random.Random) -> tuple[list[Record], list[Record]]:
-    """Nodes and calls; tokens are as many as words, in the first turns only, to stay small."""
+def graph(episode: Episode, rng: random.Random, annotated: bool) -> tuple[list[Record], list[Record]]:
+    """Nodes and calls; tokens are few, to stay small; ``annotated``: all nodes have theirs, and the trainer's own view."""
     nodes: list[Record] = []
     calls: list[Record] = []
     sent = 0
@@ -58,6 +58,12 @@ def graph(episode: Episode, rng: random.Random) -> tuple[list[Record], list[Reco
         if sampled:
             node |= {"token_ids": [151644, 77091, *rng.sample(range(1000, 9000), 3)], "mask": [False] * 2 + [True] * 3,
                      "logprobs": [round(-rng.random(), 6) for _ in range(3)]}
+            if annotated:
+                noise = random.Random(f"trainer {episode.problem.answer} {number}")
+                node["trainer_logprobs"] = [round(min(old + noise.gauss(0.0, 0.04), -1e-4), 6) for old in node["logprobs"]]
+        elif annotated:
+            node |= {"token_ids": list(range(10, 10 + min(words, 6))), "mask": [False] * min(words, 6)}
+        if sampled:
             finish = "tool_calls" if "tool_calls" in message else "stop"
             cut = episode.kept < 1 and number == len(messages) - 1
             calls.append({"node": number, "model": "made-up-policy", "endpoint": "/chat/completions",
@@ -70,8 +76,9 @@ def graph(episode: Episode, rng: random.Random) -> tuple[list[Record], list[Reco
     return nodes, calls
 
 
-def trace_of(episode: Episode, rng: random.Random, stop: str = "agent_completed", name: str = "agent") -> Record:
-    nodes, calls = graph(episode, rng)
+def trace_of(episode: Episode, rng: random.Random, stop: str = "agent_completed", name: str = "agent",
+             annotated: bool = False) -> Record:
+    nodes, calls = graph(episode, rng, annotated)
     parts = rewards(episode)
     return {
         "id": identifier(rng), "verifiers": {"version": "0.4.0"},
@@ -106,7 +113,7 @@ def compacted(trace: Record) -> Record:
 
 
 def episodes(step: int, samples: list[Episode], rng: random.Random) -> list[Record]:
-    traces = [trace_of(sample, rng) for sample in samples]
+    traces = [trace_of(sample, rng, annotated=step == 1) for sample in samples]
     if step == 2:
         traces[0] = compacted(traces[0])
         traces[1] = failed(traces[1], "SandboxError", "sandbox_error")
@@ -188,7 +195,7 @@ def main() -> None:
     index = [{"line": n, "chunk": 1, "offset": 0} for n in range(1, 3)]
     save(stream / "stream.index.jsonl", lines(index))
     names = [json.loads(line)["traces"][0]["id"] for line in written[2].splitlines()[:2]]
-    notes = [{"version": 1, "trace_id": name, "info": {"effective": True, "advantage": 0.5, "trained_at_step": 3},
+    notes = [{"version": 1, "trace_id": name, "info": {"train": {"effective": True, "trained_at_step": 3}, "advantage": 0.5},
               "branches": []} for name in names]
     save(stream / "annotations" / "orchestrator" / "00000.jsonl", lines(notes))
 

@@ -17,17 +17,20 @@ from trajlab.checks.layers.base import Peer, RunFacts
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.checks.reading import findings as reading_findings
 from trajlab.checks.reading import gates as reading_gates
+from trajlab.checks.tokens import token_findings
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 from trajlab.measures.applied import applied
 from trajlab.measures.compute import Measured, measure_all
 from trajlab.measures.configuration import Configuration, configuration
+from trajlab.measures.continuity import continuity
 from trajlab.measures.course import course_of
 from trajlab.measures.frame import WHOLE, Population, Trajectories, logged_series, select
 from trajlab.measures.group_signal import group_signal
 from trajlab.measures.groups import group_facts
 from trajlab.measures.hacks import hack_candidates
 from trajlab.measures.partitions import configured_epochs, partitions
+from trajlab.measures.policy import policy_facts
 from trajlab.measures.quadrants import answer_by_tool_reward, correct_by_tool, reward_by_outcome
 from trajlab.measures.score_series import ScoreSeries, score_series
 from trajlab.measures.signals import Signal, run_signals
@@ -135,6 +138,7 @@ def _with_rollouts(corpus: Corpus, facts: RunFacts, trajectories: Trajectories) 
     facts.audit = Facts(
         trajectories, whole(measured), group_facts(trajectories), [table for table in tables if table is not None],
         facts.reading, facts.thresholds, hack_candidates(corpus, trajectories), changes,
+        policy_facts(corpus, trajectories), continuity(corpus, trajectories),
     )  # fmt: skip
     facts.groups = group_signal(trajectories)
     facts.rewards = trajectories.frame.sort("period_order", "train_step", "trajectory_id").select(_ROWS)
@@ -145,7 +149,8 @@ def _with_rollouts(corpus: Corpus, facts: RunFacts, trajectories: Trajectories) 
     collapsed = collapse_finding(facts.audit)
     if collapsed.status == "alarm" and changes is not None:
         collapsed.step = min(facts.starts[item.onset] for item in changes.collapses)
-    return [*said, collapsed, hack_finding(facts.audit)], reading_gates(facts.audit)
+    said += [collapsed, hack_finding(facts.audit), *token_findings(facts.audit)]
+    return said, reading_gates(facts.audit)
 
 
 def _components(corpus: Corpus, rows: pl.DataFrame) -> pl.DataFrame:

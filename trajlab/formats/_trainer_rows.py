@@ -109,7 +109,8 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self.value.get(name) is not None
 
-    def _wrong(self, name: str, expected: str) -> None:
+    def wrong(self, name: str, expected: str) -> None:
+        """Tell that a value is not what was expected."""
         found = type(self.value[name]).__name__
         message = f"`{self._prefix}{name}` is no {expected} but {found}; read as not recorded"
         self._problems.append(self._row.problem("wrong_type", message))
@@ -119,7 +120,7 @@ class Fields:
         value = self.value.get(name)
         if value is None or isinstance(value, str):
             return value
-        self._wrong(name, "text")
+        self.wrong(name, "text")
         return None
 
     def word(self, name: str) -> str | None:
@@ -136,7 +137,7 @@ class Fields:
             return None
         number = to_int(value)
         if number is None or abs(number) > _LARGEST_INTEGER:
-            self._wrong(name, "whole number")
+            self.wrong(name, "whole number")
             return None
         return number
 
@@ -145,7 +146,7 @@ class Fields:
         value = self.value.get(name)
         number = to_float(value)
         if number is None and value is not None and not is_non_finite(value):
-            self._wrong(name, "number")
+            self.wrong(name, "number")
         return number
 
     def truth(self, name: str) -> bool | None:
@@ -155,14 +156,14 @@ class Fields:
             return None
         truth = to_bool(value)
         if truth is None:
-            self._wrong(name, "truth value")
+            self.wrong(name, "truth value")
         return truth
 
     def inner(self, name: str) -> Fields:
         """The fields of an object; none where there is no object."""
         value = self.value.get(name)
         if value is not None and not isinstance(value, dict):
-            self._wrong(name, "object")
+            self.wrong(name, "object")
         return Fields(value, self._row, self._problems, f"{self._prefix}{name}.")
 
     def items(self, name: str) -> list[Any]:
@@ -170,7 +171,7 @@ class Fields:
         value = self.value.get(name)
         if value is None or isinstance(value, list):
             return value or []
-        self._wrong(name, "list")
+        self.wrong(name, "list")
         return []
 
     def objects(self, name: str) -> list[Fields]:

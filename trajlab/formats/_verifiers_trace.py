@@ -9,6 +9,7 @@ import msgspec
 from trajlab.formats._chat_messages import ChatMessage
 from trajlab.formats._trainer_rows import Fields, Row, reward_parts, run_settings
 from trajlab.formats._trainer_turns import RESTATED, chat_messages, fill_from_messages, tool_names
+from trajlab.formats._verifiers_tokens import add_node_tokens
 from trajlab.records import Problem, RewardPart, Step, Trajectory
 from trajlab.sources.safe_json import clean_text, to_bool, to_float
 
@@ -45,6 +46,7 @@ def read_trace(trace: Fields, row: Row, ordinal: str, variant: str) -> Trajector
     _add_calls(trajectory, trace, sampled, row)
     _add_rewards(trajectory, trace)
     _add_end(trajectory, trace)
+    add_node_tokens(trajectory, trace.objects("nodes"), row, trained=agent.truth("trainable") is not False)
     timing = trace.inner("timing")
     trajectory.started_at = timing.number("start")
     span = timing.inner("agent")

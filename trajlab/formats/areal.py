@@ -14,9 +14,10 @@ from pathlib import PurePosixPath
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import parse_conversation, parse_prompt, tools_in_prompt
 from trajlab.formats._chat_text.turns import is_marked
+from trajlab.formats._token_facts import add_versions
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import add_cut, fill_from_text, prompt_text
-from trajlab.records import Problem, RewardPart, Trajectory
+from trajlab.records import Problem, RewardPart, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
@@ -97,15 +98,25 @@ def _add_lengths(trajectory: Trajectory, fields: Fields, row: Row) -> None:
     whole, before = fields.whole("seqlen"), fields.whole("prompt_len")
     if whole is not None and before is not None:
         trajectory.completion_tokens = whole - before
+    facts = trajectory.token_facts = TokenFacts(tokens=whole)
     segments = fields.objects("segments")
     generated = [segment for segment in segments if segment.text("role") == "gen"]
     if segments:
         trajectory.completion_tokens = sum(segment.whole("len") or 0 for segment in generated)
         trajectory.logged_steps = len(generated)
+        facts.observation_tokens = sum(s.whole("len") or 0 for s in segments if s.text("role") == "context")
     elif trajectory.variant == "segments":
         trajectory.prompt_tokens = before
+        facts.observation_tokens = 0
+    facts.response_tokens = trajectory.completion_tokens
+    if trajectory.variant == "segments":
+        facts.prompt_tokens = before
+    else:
+        facts.trained_tokens = trajectory.completion_tokens  # to 1.0.4 the boundary is the count of the loss mask
     runs = fields.items("version_rle")
     counts = [run[1] for run in runs if isinstance(run, list) and len(run) == 2 and isinstance(run[1], int)]
+    if counts and len(counts) == len(runs):
+        add_versions(facts, [run[0] for run in runs], counts)
     if counts and len(counts) == len(runs) and sum(counts) != trajectory.completion_tokens:
         message = f"versions of {sum(counts)} tokens are logged, {trajectory.completion_tokens} were generated"
         trajectory.problems.append(row.problem("not_reconciled", message))

@@ -14,9 +14,10 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_messages import ChatMessage
+from trajlab.formats._token_facts import same_length
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_messages, prompt_text, tool_names
-from trajlab.records import Message, Problem, Trajectory
+from trajlab.records import Message, Problem, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.safe_json import to_bool
@@ -85,7 +86,7 @@ def _trajectory(row: Row) -> Trajectory:
     trajectory.tools_offered = tool_names(request.items("tools")) if "tools" in request else None
     _add_turns(trajectory, fields, row, problems)
     trajectory.task_id = trajectory.task_id or trajectory.group_id or prompt_task(prompt_text(trajectory.messages))
-    _add_tokens(trajectory, response)
+    _add_tokens(trajectory, response, row)
     _add_rewards(trajectory, fields)
     _add_end(trajectory, fields, response, failure)
     trajectory.submission = fields.text("model_patch") or fields.inner("metadata").text("model_patch")
@@ -154,14 +155,19 @@ def _reconcile(trajectory: Trajectory, said: list[Any], row: Row) -> None:
         trajectory.problems.append(row.problem("not_reconciled", message, trajectory.native_id))
 
 
-def _add_tokens(trajectory: Trajectory, response: Fields) -> None:
-    counted = [
-        len(item["generation_token_ids"])
-        for item in response.items("output")
-        if isinstance(item, dict) and isinstance(item.get("generation_token_ids"), list)
-    ]
-    if counted:
-        trajectory.completion_tokens = sum(counted)
+def _add_tokens(trajectory: Trajectory, response: Fields, row: Row) -> None:
+    counted = 0
+    for item in response.items("output"):
+        ids = item.get("generation_token_ids") if isinstance(item, dict) else None
+        if isinstance(ids, list):
+            counted += len(ids)
+            said = item.get("generation_log_probs")
+            lengths = {"generation_token_ids": len(ids),
+                       "generation_log_probs": len(said) if isinstance(said, list) else None}  # fmt: skip
+            same_length(lengths, row, trajectory.problems, trajectory.native_id)
+            trajectory.token_facts = TokenFacts(response_tokens=counted)
+    if trajectory.token_facts is not None:
+        trajectory.completion_tokens = counted
     usage = response.inner("usage")
     if len(trajectory.steps) == 1 and usage.whole("total_tokens"):
         trajectory.prompt_tokens = usage.whole("input_tokens")

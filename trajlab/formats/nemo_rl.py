@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import calls_in_text
+from trajlab.formats._token_facts import add_ratios, count_mask, numbers, prompt_length, same_length
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_text
-from trajlab.records import Problem, Trajectory
+from trajlab.records import Problem, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
@@ -82,12 +85,43 @@ def _trajectory(row: Row, step: int | None, claimed: str) -> Trajectory:
     if prompt and step is not None:
         trajectory.group_id = f"{step}:{digest(prompt)}"
     trajectory.reward = fields.number("rewards")
-    mask = fields.items("token_loss_mask")
-    if mask:
-        trajectory.completion_tokens = sum(1 for trained in mask if trained in (1, True))
+    _add_tokens(trajectory, fields, row, problems)
     trajectory.problems += problems
     add_cleaning(trajectory, row)
     return trajectory
+
+
+def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Problem]) -> None:
+    """Counts by the loss mask, and ratios of the policy before the update against the one that generated."""
+    mask = numbers(fields, "token_loss_mask")
+    if mask is None:
+        return
+    trajectory.completion_tokens = int(np.count_nonzero(mask == 1))
+    behaviour, policy = numbers(fields, "generation_logprobs"), numbers(fields, "prev_logprobs")
+    tokens = fields.items("token_ids")
+    lengths = {"token_loss_mask": len(mask), "token_ids": len(tokens) or None,
+               "generation_logprobs": None if behaviour is None else len(behaviour),
+               "prev_logprobs": None if policy is None else len(policy)}  # fmt: skip
+    facts = trajectory.token_facts = TokenFacts(tokens=len(mask))
+    if not same_length(lengths, row, problems, trajectory.native_id):
+        return
+    if fields.number("sample_loss_mask") == 0:
+        mask = mask * 0
+    add_ratios(facts, policy, behaviour, mask)
+    whole = fields.whole("input_lengths")
+    if whole is not None and not 0 <= whole <= len(mask):
+        message = f"`input_lengths` states {whole:,} tokens, the arrays hold {len(mask):,}: they are cut"
+        problems.append(row.problem("token_lengths", message))
+        facts.trained_tokens = int(np.count_nonzero(mask))
+        return
+    end = len(mask) if whole is None else whole
+    if whole is not None:
+        facts.padding_tokens, facts.trained_padding = len(mask) - end, int(np.count_nonzero(mask[end:]))
+    spoken = None if behaviour is None else behaviour[:end]
+    start = prompt_length(mask[:end], spoken)
+    facts.prompt_tokens, facts.trained_prompt = start, int(np.count_nonzero(mask[:start]))
+    facts.trained_tokens = facts.trained_prompt + (facts.trained_padding or 0)
+    count_mask(facts, mask[start:end], None if spoken is None else spoken[start:], len(trajectory.steps))
 
 
 def _only(value: object) -> object:

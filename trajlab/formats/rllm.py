@@ -17,10 +17,11 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_text.turns import without_end_markers
+from trajlab.formats._token_facts import add_versions, same_length
 from trajlab.formats._trainer_contexts import Contexts
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages
-from trajlab.records import Problem, RewardPart, Trajectory
+from trajlab.records import Problem, RewardPart, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
@@ -145,6 +146,7 @@ def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Probl
     versions = [version for step in steps if (version := step.word("weight_version")) is not None]
     if versions:
         trajectory.policy_version_first, trajectory.policy_version_last = versions[0], versions[-1]
+        add_versions(_facts(trajectory), [step.word("weight_version") for step in steps])
     for number, (made, step) in enumerate(zip(trajectory.steps, steps, strict=False), 1):
         if reward := step.number("reward"):
             trajectory.rewards.append(RewardPart("step", reward, applied_step=number))
@@ -153,6 +155,15 @@ def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Probl
             made.completion_tokens = len(step.items("response_ids"))
             trajectory.prompt_tokens = (trajectory.prompt_tokens or 0) + made.prompt_tokens
             trajectory.completion_tokens = (trajectory.completion_tokens or 0) + made.completion_tokens
+            _facts(trajectory).response_tokens = trajectory.completion_tokens
+            lengths = {"response_ids": made.completion_tokens, "logprobs": len(step.items("logprobs")) or None}
+            same_length(lengths, row, problems, trajectory.native_id)
+
+
+def _facts(trajectory: Trajectory) -> TokenFacts:
+    if trajectory.token_facts is None:
+        trajectory.token_facts = TokenFacts()
+    return trajectory.token_facts
 
 
 def _context(step: Fields) -> list[Any]:

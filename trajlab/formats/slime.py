@@ -1,20 +1,30 @@
 """slime: ``rollout_data/{rollout_id}.pt``, what ``save_debug_rollout_data`` writes with ``torch.save``.
 
 Read without torch and without unpickling. Prompt and response keep their special tokens; a sample counts its own
-generated tokens by the loss mask and its calls of the model by their weight versions. The trainer's shards
-(``train_data``) hold tokens without text and are not read.
+generated tokens by the loss mask and its calls of the model by their weight versions. What the trainer made of the
+samples (``train_data/{rollout_id}.pt`` or ``…_{rank}.pt`` beside ``rollout_data``) adds the log-probabilities of the
+policy, values and returns; without the rollouts it is tokens without text and not read.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from trajlab.formats import Variant
+from trajlab.formats._token_facts import (
+    add_ratios,
+    add_values,
+    add_versions,
+    count_mask,
+    numbers,
+    same_length,
+)
 from trajlab.formats._trainer_rows import Fields, Row, prompt_task, reward_parts
 from trajlab.formats._trainer_turns import chat_messages, fill_from_text, prompt_messages, prompt_text
-from trajlab.records import Problem, Trajectory
+from trajlab.records import Problem, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.safe_json import to_bool
@@ -27,12 +37,13 @@ VARIANTS = {
             {
                 "native_id", "task_id", "group_id", "split", "train_step", "agent", "reward", "logged_correct",
                 "logged_termination", "stop_reason", "policy_version_first", "policy_version_last", "logged_steps",
-                "completion_tokens", "prompt_tokens", "cached_tokens", "tools_offered",
+                "completion_tokens", "prompt_tokens", "cached_tokens", "sample_index", "tools_offered",
             }
         ),
     ),
 }  # fmt: skip
 
+_DETAILS = re.compile(r"(.*/)?(?:train_data/(\d{1,12})(?:_\d{1,6})?|rollout_data/(\d{1,12}))\.pt")
 _TASKS = ("task_id", "instance_id", "problem_id", "task", "id")
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")
 _TOTALS = ("score", "reward")
@@ -52,36 +63,76 @@ def recognise(probe: Probe) -> str | None:
     return "rollout" if b"rollout_id" in probe.head and b"samples" in probe.head else None
 
 
+def group(relpath: str, variant: str) -> str | None:
+    """What the trainer made of a rollout belongs to it, where both lie as ``--dump-details`` puts them."""
+    found = _DETAILS.fullmatch(relpath)
+    return f"{found[1] or ''}rollout_data/{found[2] or found[3]}.pt" if found else None
+
+
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
     """One trajectory a sample."""
-    try:
-        value = load_torch(Path(bundle.file.path))
-    except ValueError as error:
-        yield Problem("unreadable_record", str(error))
-        return
-    samples = value.get("samples") if isinstance(value, dict) else None
-    if not isinstance(samples, list):
-        yield Problem("unreadable_record", "no list of samples; expected {rollout_id, samples}")
-        return
-    if "dp_shards" in value:
-        yield Problem("not_read", f"training data of {len(samples)} samples: tokens without text")
-        return
+    rollouts: list[tuple[str, dict[str, Any], list[Any]]] = []
+    trained: list[Any] = []
+    for file in bundle.files:
+        name = file.relpath.rpartition("/")[2]
+        try:
+            value = load_torch(Path(file.path))
+        except ValueError as error:
+            yield Problem("unreadable_record", _named(str(error), name, bundle))
+            continue
+        samples = value.get("samples") if isinstance(value, dict) else None
+        if not isinstance(samples, list):
+            message = "no list of samples; expected {rollout_id, samples}"
+            yield Problem("unreadable_record", _named(message, name, bundle))
+        elif "dp_shards" in value:
+            trained += samples
+        else:
+            rollouts.append((name, value, samples))
+    if trained and not rollouts:
+        yield Problem("not_read", f"training data of {len(trained)} samples: tokens without text")
+    for name, value, samples in rollouts:
+        yield from _rollout(name, value, samples, trained)
+
+
+def _named(message: str, name: str, bundle: Bundle) -> str:
+    return message if len(bundle.files) == 1 else f"{name}: {message}"
+
+
+def _rollout(
+    name: str, value: dict[str, Any], samples: list[Any], trained: list[Any]
+) -> Iterator[Trajectory | Problem]:
     problems: list[Problem] = []
     step = Fields(value, Row({}, "0"), problems).whole("rollout_id")
     yield from problems
-    split = "eval" if "eval_" in bundle.file.relpath.rpartition("/")[2] else "train"
+    split = "eval" if "eval_" in name else "train"
+    made = _by_position(trained)
     for number, sample in enumerate(samples):
         if isinstance(sample, dict):
-            yield _trajectory(Row(sample, str(number)), step, split)
+            index = sample.get("index")
+            by_index = made.get(("index", index)) if isinstance(index, int) else None
+            yield _trajectory(Row(sample, str(number)), step, split, made.get(("position", number), by_index))
         else:
             yield Problem("unreadable_record", f"sample {number} is no dictionary but {type(sample).__name__}")
 
 
-def _trajectory(row: Row, step: int | None, split: str) -> Trajectory:
+def _by_position(trained: list[Any]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Samples of the trainer by their place in the rollout file, or by the sample's index where no place is told."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for sample in trained:
+        if isinstance(sample, dict):
+            place, index = sample.get("rollout_position"), sample.get("sample_index")
+            if isinstance(place, int):
+                found["position", place] = sample
+            elif isinstance(index, int):
+                found["index", index] = sample
+    return found
+
+
+def _trajectory(row: Row, step: int | None, split: str, trained: dict[str, Any] | None) -> Trajectory:
     problems: list[Problem] = []
     fields = Fields(row.value, row, problems)
     trajectory = Trajectory("rollout", row.ordinal, train_step=step, split=split, agent="slime")
-    trajectory.native_id = fields.word("index")
+    trajectory.native_id, trajectory.sample_index = fields.word("index"), fields.whole("index")
     metadata = fields.inner("metadata")
     named = next((metadata.word(name) for name in _TASKS if isinstance(metadata.value.get(name), (str, int))), None)
     _fill(trajectory, fields, row, problems)
@@ -91,6 +142,7 @@ def _trajectory(row: Row, step: int | None, split: str) -> Trajectory:
         trajectory.group_id = f"{step}:{group}" if step is not None else group
     _add_reward(trajectory, fields)
     _add_tokens(trajectory, fields)
+    _add_token_facts(trajectory, fields, trained, row, problems)
     status = fields.text("status")
     if status is not None:
         trajectory.stop_reason, trajectory.termination = status, _ENDS.get(status, "unknown")
@@ -133,3 +185,28 @@ def _add_tokens(trajectory: Trajectory, fields: Fields) -> None:
     if cache.whole("total_prompt_tokens"):
         trajectory.prompt_tokens = cache.whole("total_prompt_tokens")
         trajectory.cached_tokens = cache.whole("cached_tokens")
+
+
+def _add_token_facts(
+    trajectory: Trajectory, fields: Fields, trained: dict[str, Any] | None, row: Row, problems: list[Problem]
+) -> None:
+    """Counts by the loss mask; ratios, values and returns where the trainer's own file is there."""
+    facts = trajectory.token_facts = TokenFacts()
+    tokens, response = fields.items("tokens"), fields.whole("response_length")
+    if tokens and response is not None and 0 <= response <= len(tokens):
+        facts.tokens, facts.prompt_tokens, facts.trained_prompt = len(tokens), len(tokens) - response, 0
+    if fields.items("weight_versions"):
+        add_versions(facts, fields.items("weight_versions"))
+    mask, behaviour = numbers(fields, "loss_mask"), numbers(fields, "rollout_log_probs")
+    inside = Fields(trained, row, problems, "train_data.")
+    policy, values, returns = (numbers(inside, name) for name in ("log_probs", "values", "returns"))
+    arrays = {"loss_mask": mask, "rollout_log_probs": behaviour, "train_data.log_probs": policy,
+              "train_data.values": values, "train_data.returns": returns}  # fmt: skip
+    lengths = {"response_length": response} | {name: None if a is None else len(a) for name, a in arrays.items()}
+    if not same_length(lengths, row, problems, trajectory.native_id) or mask is None:
+        return
+    if fields.truth("remove_sample"):  # the trainer masks the whole of it
+        mask = mask * 0
+    count_mask(facts, mask, behaviour, len(trajectory.steps))
+    add_ratios(facts, policy, behaviour, mask)
+    add_values(facts, values, returns, mask)

@@ -16,13 +16,24 @@ from trajlab.checks.finding import Finding, Gate
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import MEASURES
 from trajlab.measures.compute import Measured, by_column, measure_all
+from trajlab.measures.continuity import continuity
 from trajlab.measures.course import Course, course_of
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.groups import Groups, PassRates, group_facts, pass_rates
 from trajlab.measures.hacks import HackCandidates, hack_candidates
+from trajlab.measures.policy import Policy, policy_facts
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
 from trajlab.report.course_rows import change_rows, course_result, share_rows
-from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.result import (
+    Coverage,
+    Measure,
+    Provenance,
+    Result,
+    Sampled,
+    Understood,
+    write_atomically,
+    write_result,
+)
 from trajlab.stats import Estimate
 
 
@@ -62,6 +73,7 @@ class EpochAudit:
         )
         self.quadrants: list[Quadrants] = [table for table in tables if table is not None]
         self.hacks: HackCandidates | None = hack_candidates(corpus, self.trajectories)
+        self.policy: Policy = policy_facts(corpus, self.trajectories, seed)
         self.seed = seed
         self.reading: Reading = read_state(corpus, population.run)
         self.findings, self.gates = self._check(overrides)
@@ -97,6 +109,8 @@ class EpochAudit:
             thresholds(overrides),
             self.hacks,
             None if self.course.against_previous else self.course.changes,
+            self.policy,
+            continuity(self.corpus, self.trajectories),
         )
         return run_checks(facts)
 
@@ -132,7 +146,8 @@ class EpochAudit:
 
     def result(self) -> Result:
         """The machine-readable result."""
-        measures = [_measure(item.name, item.group, item.estimate) for item in self.measured]
+        measured = [*self.measured, *self.policy.measured]
+        measures = [_measure(item.name, item.group, item.estimate) for item in measured]
         for table in self.quadrants:
             measures += [_measure(f"quadrant.{table.name}.{cell}", None, share) for cell, share in table.cells.items()]
             measures += [_measure(f"quadrant.{table.name}: {name}", None, value) for name, value in table.extra.items()]
@@ -186,6 +201,12 @@ class EpochAudit:
             reconcilable=self.reading.reconcilable,
             reconciled=self.reading.reconciled,
             observed=observed,
+            understood={
+                name: Understood(seen=share.seen, understood=share.understood)
+                for name, share in self.reading.understood.items()
+            },
+            fields_ignored={name: own.ignored for name, own in self.reading.fields.items() if own.ignored},
+            fields_unknown={name: own.unknown for name, own in self.reading.fields.items() if own.unknown},
         )
 
     def write(self, folder: Path | str | None = None) -> None:

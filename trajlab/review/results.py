@@ -66,7 +66,7 @@ class Results(msgspec.Struct):
         if self.elsewhere:
             rows.append(("labelled, but not in this sample", str(self.elsewhere)))
         rows += [(f"share of {name}", _share(share)) for name, share in self.shares.items()]
-        if len(self.by_stratum) > 1:
+        if self.shares and len(self.by_stratum) > 1:
             rows += [(f"{positive} in {name}", _share(share)) for name, share in self.by_stratum.items()]
         for one in self.judged:
             rows += [
@@ -82,10 +82,8 @@ class Results(msgspec.Struct):
             rows.append(("Krippendorff's alpha", str(self.agreement.alpha)))
             rows += [(f"Cohen's kappa, {a} and {b}", str(kappa)) for (a, b), kappa in self.agreement.kappas.items()]
             rows.append(("items they disagree on", str(len(self.agreement.disagreed))))
-        rows += [
-            (f"label next: {one['stratum']}", _gain(one))
-            for one in self.next_labels.filter(pl.col("gain") > 0).head(3).iter_rows(named=True)
-        ]
+        best = self.next_labels.filter(pl.col("gain") > 0).head(3 if self.shares else 0)
+        rows += [(f"label next: {one['stratum']}", _gain(one)) for one in best.iter_rows(named=True)]
         return rows + [("not read", problem) for problem in self.problems]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trajlab.checks.finding import Finding, Status
+from trajlab.checks.layers import from_tokens
 from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, listed, number, percent, plural
 from trajlab.checks.layers.spikes import attributed, spikes
 from trajlab.measures.applied import Applied
@@ -219,7 +220,7 @@ LAYER = Layer(
     "L4",
     "Strength of the update",
     "How far does an update move the policy, and is it what was configured?",
-    (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate),
+    (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate, from_tokens.ratios, from_tokens.lag),
     panels,
     core=frozenset({"D401", "D402", "D403"}),
 )

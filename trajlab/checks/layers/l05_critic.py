@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trajlab.checks.finding import Finding, Status
+from trajlab.checks.layers import from_tokens
 from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, listed, number, percent, plural
 from trajlab.checks.layers.l04_updates import applied_finding
 from trajlab.checks.layers.spikes import attributed, spikes
@@ -238,7 +239,7 @@ LAYER = Layer(
     "L5",
     "Critic",
     "Is there a value baseline to speak of?",
-    (starved, explained, whitening, in_a_row, negative, learning_rate, pace),
+    (starved, explained, whitening, in_a_row, negative, learning_rate, pace, from_tokens.explained_variance),
     panels,
     without_critic,
     core=frozenset({"D501", "D502", "D504", "D505"}),

@@ -10,7 +10,7 @@ from trajlab.checks.finding import Finding, Status
 from trajlab.checks.layers.base import SEVERITY, LayerReport, RunFacts
 from trajlab.checks.layers.onset import OnsetRow, began
 
-_DATA = frozenset({"P002", "P003", "D106"})
+_DATA = frozenset({"P002", "P003", "D001", "D002", "D003", "D004", "D106"})
 """Findings about the data itself: nothing else is to be trusted before them."""
 _SYSTEM = frozenset({"T002", "T003", "T004", "A020", "A021", "D703", "D1104", "D1203"})
 """Failures of the system around the policy."""

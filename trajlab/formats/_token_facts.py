@@ -1,0 +1,138 @@
+"""Token arrays of one trajectory to counts and sums: masks, log-probabilities, values, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trajlab.behavior.log_ratios import log_ratio_bins
+from trajlab.formats._trainer_rows import Fields, Row
+from trajlab.records import Problem, TokenFacts
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+FARTHEST = 50.0
+"""Log-ratios beyond this enter the sums as this: their exponentials would drown or overflow every other."""
+NOT_BY_CHANCE = 16
+"""So many log-probabilities in a row that are exactly zero were not generated: an engine writes zeros there."""
+
+
+def numbers(fields: Fields, name: str) -> FloatArray | None:
+    """A list of numbers as an array, null as NaN; ``None`` where there is none, or where it holds anything else."""
+    values = fields.items(name)
+    if not values:
+        return None
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is None or array.ndim != 1:
+        fields.wrong(name, "list of numbers")
+        return None
+    return array
+
+
+def same_length(lengths: Mapping[str, int | None], row: Row, problems: list[Problem], native_id: str | None) -> bool:
+    """Whether what is recorded has one length; where not, a problem tells, and nothing is made of the arrays."""
+    known = {name: length for name, length in lengths.items() if length is not None}
+    if len(set(known.values())) < 2:
+        return True
+    said = ", ".join(f"`{name}` {length:,}" for name, length in known.items())
+    problems.append(row.problem("token_lengths", f"token arrays of one trajectory differ in length: {said}", native_id))
+    return False
+
+
+def count_mask(facts: TokenFacts, mask: FloatArray, behaviour: FloatArray | None, turns: int) -> None:
+    """Count the positions of a sequence (prompt excluded or not, padding excluded) by who wrote them.
+
+    Where no log-probabilities say otherwise, a position that is not trained on, after the first that is, is an
+    observation. Engines write a log-probability of exactly zero where they generated nothing, but a policy that is
+    sure of a token has the same. So a trained-on position counts as an observation only where the mask has fewer
+    stretches than the agent has turns (an observation between two turns was not masked): those without
+    log-probability or, where none are recorded, one for each stretch that is missing.
+
+    Args:
+        facts: Gets ``response_tokens``, ``observation_tokens``, ``trained_tokens`` and ``trained_observation``.
+        mask: Loss mask from the first token of the response.
+        behaviour: Log-probabilities at the same positions.
+        turns: Turns of the agent.
+    """
+    trained = mask != 0
+    kept = int(np.count_nonzero(trained))
+    silent = ~trained if behaviour is None else ~trained & (behaviour == 0)
+    observed = int(np.count_nonzero(silent))
+    wrong = 0
+    if kept and turns > 1:
+        stretches = int(np.count_nonzero(trained[1:] & ~trained[:-1])) + bool(trained[0])
+        wrong = max(turns - stretches, 0)
+    if wrong and behaviour is not None:
+        wrong = int(np.count_nonzero(trained & (behaviour == 0)))
+    facts.trained_tokens = (facts.trained_tokens or 0) + kept
+    facts.trained_observation = wrong
+    facts.observation_tokens = observed + wrong
+    facts.response_tokens = len(mask) - observed - wrong
+
+
+def prompt_length(mask: FloatArray, behaviour: FloatArray | None) -> int:
+    """Positions before the first generated one, where only mask and log-probabilities tell.
+
+    The mask's own first position decides, but where at least 16 positions from there on have a log-probability of
+    exactly zero: those were not generated, and the mask begins too early.
+    """
+    first = _first(mask != 0)
+    if behaviour is None:
+        return first
+    spoken = _first(behaviour != 0)
+    return spoken if spoken - first >= NOT_BY_CHANCE else first
+
+
+def _first(flags: BoolArray) -> int:
+    at = int(np.argmax(flags)) if len(flags) else 0
+    return at if len(flags) and flags[at] else len(flags)
+
+
+def add_ratios(facts: TokenFacts, policy: FloatArray | None, behaviour: FloatArray | None, mask: FloatArray) -> None:
+    """Sums and histogram of ρ = exp(log π − log μ) over the positions trained on; NaN and infinities are unknown."""
+    if policy is None or behaviour is None:
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        log_ratios = (policy - behaviour)[mask != 0]
+    known = np.isfinite(log_ratios)
+    count = int(np.count_nonzero(known))
+    finite = log_ratios if count == len(log_ratios) else log_ratios[known]
+    facts.ratio_tokens, facts.ratio_unknown = count, len(log_ratios) - count
+    facts.ratio_sum = facts.ratio_squares = 0.0
+    if count:
+        low, high = float(finite.min()), float(finite.max())
+        facts.log_ratio_smallest, facts.log_ratio_largest = low, high
+        facts.log_ratio_bins = log_ratio_bins(finite)
+        near = finite if low > -FARTHEST and high < FARTHEST else np.clip(finite, -FARTHEST, FARTHEST)
+        ratios = np.exp(near)
+        facts.ratio_sum, facts.ratio_squares = float(ratios.sum()), float(ratios @ ratios)
+
+
+def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray | None, mask: FloatArray) -> None:
+    """Sums over values V and returns G of the positions trained on where both are finite."""
+    if values is None or returns is None:
+        return
+    known = (mask != 0) & np.isfinite(values) & np.isfinite(returns)
+    v, g = values[known], returns[known]
+    facts.value_tokens, facts.value_sum, facts.return_sum = len(v), float(v.sum()), float(g.sum())
+    sums = (float(v @ v), float(g @ g), float(v @ g))
+    if all(np.isfinite(sums)):  # a hostile log may hold numbers whose squares overflow
+        facts.value_squares, facts.return_squares, facts.value_returns = sums
+
+
+def add_versions(facts: TokenFacts, versions: Sequence[Any], counts: Sequence[int] | None = None) -> None:
+    """Weight versions in order, one for each count of tokens or each call; null and −1 are none."""
+    weights = [1] * len(versions) if counts is None else counts
+    known = [version is not None and str(version) not in ("", "-1") for version in versions]
+    facts.versioned = sum(n for n, told in zip(weights, known, strict=True) if told)
+    facts.unversioned = sum(weights) - facts.versioned
+    told = [str(version) for version, there in zip(versions, known, strict=True) if there]
+    facts.version_changes = sum(a != b for a, b in pairwise(told))
