@@ -45,7 +45,12 @@ def funnel(trajectories: Trajectories, signals: Mapping[str, Signal], settings: 
     fit = pl.col("gradable").fill_null(value=True) & ~pl.col("is_error")
     valid = scored.filter(fit)
     tasks, unnamed = frame["task_id"].drop_nulls().n_unique(), frame["task_id"].null_count()
-    there = frame.height > 0
+    episodes = [
+        ("episodes started", frame, frame.height > 0, f"{trajectories.set_aside:,} set aside as repeated"),
+        ("completed", whole, ended.height > 0, _kinds(kinds, frame.height - ended.height)),
+        ("reward available", scored, scored.height > 0, f"{frame.height - scored.height:,} without"),
+        ("valid", valid, scored.height > 0, f"{scored.height - valid.height:,} of the error classes or not gradable"),
+    ]
     return [
         Stage(
             "tasks sampled",
@@ -54,33 +59,9 @@ def funnel(trajectories: Trajectories, signals: Mapping[str, Signal], settings: 
             f"{unnamed:,} episodes name no task",
             _solved(frame),
         ),
-        Stage(
-            "episodes started",
-            float(frame.height) if there else None,
-            "episodes",
-            f"{trajectories.set_aside:,} set aside as repeated",
-            _solved(frame),
-        ),
-        Stage(
-            "completed",
-            float(whole.height) if ended.height else None,
-            "episodes",
-            _kinds(kinds, frame.height - ended.height),
-            _solved(whole),
-        ),
-        Stage(
-            "reward available",
-            float(scored.height) if scored.height else None,
-            "episodes",
-            f"{frame.height - scored.height:,} without",
-            _solved(scored),
-        ),
-        Stage(
-            "valid",
-            float(valid.height) if scored.height else None,
-            "episodes",
-            f"{scored.height - valid.height:,} of the error classes or not gradable",
-            _solved(valid),
+        *(
+            Stage(name, float(rows.height) if known else None, "episodes", lost, _solved(rows))
+            for name, rows, known, lost in episodes
         ),
         _accepted(signals),
         _tokens(trajectories, signals),

@@ -109,9 +109,8 @@ class RunDiagnosis:
             ]  # fmt: skip
         return found[:MOST_SAMPLED]
 
-    def result(self) -> Result:
-        """The machine-readable result."""
-        steps = self.steps
+    def _measures(self) -> list[Measure]:
+        """Every series, every measure of the rollouts and every stage of the funnel in numbers."""
         measures = [row for name, signal in sorted(self.facts.signals.items()) for row in _series(name, signal)]
         if self.facts.audit is not None:
             measures += [measure_of(name, None, e) for name, e in self.facts.audit.measured.items()]
@@ -124,6 +123,11 @@ class RunDiagnosis:
             )
             for stage in self.funnel
         ]
+        return measures
+
+    def result(self) -> Result:
+        """The machine-readable result."""
+        steps = self.steps
         return Result(
             run=self.facts.run,
             period=f"steps {steps[0]} to {steps[-1]}" if steps else None,
@@ -144,7 +148,7 @@ class RunDiagnosis:
                 reconciled=self.facts.reading.reconciled,
                 observed={name: len(signal.values) for name, signal in sorted(self.facts.signals.items())},
             ),
-            measures=measures,
+            measures=self._measures(),
             layers=[layer_result(layer) for layer in self.diagnosis.layers],
             diagnosis=diagnosis_result(self.diagnosis),
             findings=self.findings,

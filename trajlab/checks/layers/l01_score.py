@@ -134,6 +134,10 @@ def reconciled(facts: RunFacts) -> Finding:
     told = f"mean score compared at {plural(score.compared, 'step')}, largest difference {number(score.largest_gap)}"
     if not score.gap_steps:
         return says("ok", told)
+    hollow = [step for step in score.gap_steps if _is_hollow(facts, step)]
+    if len(hollow) == len(score.gap_steps):
+        text = f"{told}; only hollow batches differ ({listed(hollow)}): the trainer leaves empty rollouts out"
+        return says("ok", text, step=hollow[0])
     return says(
         "warn",
         f"{told}; they differ at {plural(len(score.gap_steps), 'step')}",
@@ -142,6 +146,11 @@ def reconciled(facts: RunFacts) -> Finding:
         "before trusting either.",
         evidence=[(f"steps {listed(score.gap_steps)}", None)],
     )
+
+
+def _is_hollow(facts: RunFacts, step: int) -> bool:
+    share = None if facts.hollow is None else facts.hollow.at(step)
+    return share is not None and share >= facts.line("hollow_batch", "share")
 
 
 def seeds(facts: RunFacts) -> Finding:
