@@ -115,7 +115,7 @@ def test_stated_false_alarm_rates_hold(case: tuple[str, float | None]) -> None:
     (limit,) = limits
     for rho, stated in zip((0.5, 0.7), FALSE_ALARMS[case], strict=True):
         told = sequential.false_alarm_rate(
-            np.random.default_rng(11), best=case[0] == "best", correlation=rho, runs=400, slack=case[1], limit=limit
+            np.random.default_rng(11), best=case[0] == "best", correlation=rho, runs=250, slack=case[1], limit=limit
         )
         assert told.low is not None
         assert told.low <= stated, (case, rho, told)
@@ -226,9 +226,9 @@ def test_flag_cusum_is_its_slow_version_and_keeps_its_run_length() -> None:
         total = max(0.0, total + step) if place >= 10 else 0.0
         slow.append(total)
     assert betting.flag_cusum(flags, share)[0] == pytest.approx(slow)
-    null = (np.random.default_rng(7).random((300, 1200)) < 0.5).astype(float)
+    null = (np.random.default_rng(7).random((200, 1000)) < 0.5).astype(float)
     over = betting.flag_cusum(null, 0.5) >= math.log(400)
-    lengths = np.where(over.any(axis=1), over.argmax(axis=1) + 1, 1200)
+    lengths = np.where(over.any(axis=1), over.argmax(axis=1) + 1, 1000)
     assert lengths.mean() > 400
     with pytest.raises(UsageError):
         betting.flag_cusum(flags, 0.97)

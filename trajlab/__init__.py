@@ -23,10 +23,14 @@ _WHERE = {
     "CompareResult": "trajlab.report.compare",
     "diagnose": "trajlab.report.diagnose",
     "DiagnoseResult": "trajlab.report.diagnose",
+    "Reviewer": "trajlab.review.widget",
+    "review_page": "trajlab.review.page",
     "sample": "trajlab.review.designs",
     "Sample": "trajlab.review.manifest",
     "stages": "trajlab.report.stages",
     "StagesResult": "trajlab.report.stages",
+    "watch": "trajlab.report.watch",
+    "Watched": "trajlab.report.watch",
     "label_command": "trajlab.behavior.shell",
     "explain_command": "trajlab.behavior.shell",
     "Estimate": "trajlab.stats",
@@ -61,8 +65,12 @@ if TYPE_CHECKING:
     from trajlab.report.diagnose import diagnose as diagnose
     from trajlab.report.stages import StagesResult as StagesResult
     from trajlab.report.stages import stages as stages
+    from trajlab.report.watch import Watched as Watched
+    from trajlab.report.watch import watch as watch
     from trajlab.review.designs import sample as sample
     from trajlab.review.manifest import Sample as Sample
+    from trajlab.review.page import review_page as review_page
+    from trajlab.review.widget import Reviewer as Reviewer
     from trajlab.stats import Estimate as Estimate
 
 

@@ -31,6 +31,10 @@ OUTCOMES = ("outcome_rate", "correct_rate")
 """Signals that tell the outcome where none is named; validation scores (``val.``) come after them."""
 
 
+MOST = 1e100
+"""No metric of a run that can still be judged is larger."""
+
+
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     """What one rule says of one run."""
 
@@ -110,11 +114,16 @@ class Series(msgspec.Struct, frozen=True):
 def series_of(signals: pl.DataFrame) -> dict[str, Series]:
     """The series of one run by signal. ``flat_loss`` (the loss is exactly 0) is told by ``loss``.
 
-    The last batch is left out while it holds less than half of the usual trajectories: it is still being written.
+    Values from 1e100 on are left out like those that are not finite. The last batch is left out while it holds less
+    than half of the usual trajectories: it is still being written.
     """
     found = {}
     signals = _finished(signals)
-    kept = signals.filter(pl.col("value").is_finite()).sort("step").unique(["signal", "step"], keep="last")
+    kept = (
+        signals.filter(pl.col("value").is_finite() & (pl.col("value").abs() < MOST))
+        .sort("step")
+        .unique(["signal", "step"], keep="last")
+    )
     for (name,), part in kept.sort("step").partition_by("signal", as_dict=True).items():
         error = part.select((pl.col("sd") / pl.col("n").sqrt()).fill_null(float("nan"))).to_series().to_numpy()
         found[str(name)] = Series(part["step"].to_list(), part["value"].to_numpy(), error)
