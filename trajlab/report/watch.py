@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,15 +12,14 @@ from trajlab.checks.alarms import Alarm, alarms
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
 from trajlab.corpus.manifest import MANIFEST, locked
-from trajlab.errors import ExitCode, InfrastructureError, UsageError, not_written
+from trajlab.errors import ExitCode, UsageError, not_written
 from trajlab.measures.step_signals import step_signals
+from trajlab.report.hook import call_hook, check_hook
 from trajlab.report.result import write_atomically
 
 STATE = "watch.json"
 FOLDER = "trajlab-watch"
 """Where logs are ingested when no corpus is named."""
-HOOK_SECONDS = 300
-_TAIL = 300
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -88,14 +85,15 @@ def watch(
         UsageError: Nothing to read, an unknown run, a hook that is no command, a state file of another kind.
         InfrastructureError: The hook failed, the disk is full, the corpus is in use.
     """
-    command = _command(hook)
+    if hook is not None:
+        check_hook(hook)
     opened = _corpus(sources, corpus, jobs)
     with locked(opened.folder):
-        return _judge(opened, command, run, outcome, thresholds)
+        return _judge(opened, hook, run, outcome, thresholds)
 
 
 def _judge(
-    opened: Corpus, command: list[str], run: str | None, outcome: str | None, thresholds: Mapping[str, float] | None
+    opened: Corpus, hook: str | None, run: str | None, outcome: str | None, thresholds: Mapping[str, float] | None
 ) -> Watched:
     signals = step_signals(opened)
     runs = sorted({str(name) for name in signals["run"].drop_nulls()} | set(opened.runs))
@@ -119,20 +117,10 @@ def _judge(
         warnings=[item for item in found if item.status == "warn"],
         unobserved=[item for item in found if item.status == "unobserved"],
     )
-    if new and command:
-        _run(command, watched)
+    if new and hook is not None:
+        call_hook(hook, {"corpus": str(opened.folder.resolve()), "new": new})
     _save(opened.folder, state, watched)
     return watched
-
-
-def _command(hook: str | None) -> list[str]:
-    try:
-        command = shlex.split(hook) if hook is not None else []
-    except ValueError as error:
-        raise UsageError("hook", f"{hook!r}: {error}", "a command with its arguments", "Quote it") from error
-    if hook is not None and not command:
-        raise UsageError("hook", "an empty command", "a command with its arguments", "Name one, or leave it out")
-    return command
 
 
 def _corpus(sources: Sequence[str | Path], corpus: str | Path | None, jobs: int | None) -> Corpus:
@@ -168,17 +156,3 @@ def _save(folder: Path, state: State, watched: Watched) -> None:
     except OSError as error:
         raise not_written(folder, error) from error
 
-
-def _run(command: list[str], watched: Watched) -> None:
-    """The hook; logs reach it only as JSON on standard input, never as part of a command."""
-    document = msgspec.json.encode({"corpus": str(watched.corpus.resolve()), "new": watched.new})
-    try:
-        done = subprocess.run(command, input=document, capture_output=True, timeout=HOOK_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InfrastructureError("hook", f"{command[0]}: {error}", "", _AGAIN) from error
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip()[-_TAIL:]
-        raise InfrastructureError("hook", f"{command[0]} ended with {done.returncode}: {said}", "exit code 0", _AGAIN)
-
-
-_AGAIN = "Mend it and run the same command again: the alarms are told once more"
