@@ -16,6 +16,9 @@ import nbformat
 from trajlab.checks import collapse, hacks, tokens
 from trajlab.checks.alarm_rules import GATES, RULES, Rule
 from trajlab.checks.facts import thresholds
+from trajlab.checks.layers import LAYERS
+from trajlab.checks.layers.base import Layer
+from trajlab.checks.layers.l14_symptoms import ENTRIES
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
@@ -29,6 +32,7 @@ from trajlab.measures.step_signals import BY_SIGNAL
 from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.metric_logs.naming import common_names, spellings
 from trajlab.report.audit import NOTEBOOK
+from trajlab.report.diagnose import NOTEBOOK as DIAGNOSIS
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
 from trajlab.report.terminal import ACCURACY_HEAD, accuracy_rows, without_count
@@ -173,14 +177,31 @@ def _line(rule: Rule, line: dict[str, object]) -> str:
     return said + (f", while {GATES[rule.gate][1]}" if rule.gate is not None else "")
 
 
-def parameters() -> str:
-    notebook = nbformat.read(find_notebook(NOTEBOOK), as_version=4)
+def layers() -> str:
+    def looks_at(layer: Layer) -> str:
+        said = ((check.__doc__ or "").split("\n")[0].rstrip(".") for check in layer.checks)
+        return " ".join(text if text.endswith("?") else f"{text}." for text in said)
+
+    rows: list[tuple[object, ...]] = [(layer.code, layer.title, layer.question, looks_at(layer)) for layer in LAYERS]
+    symptoms = f"{len(ENTRIES)} symptoms, each with cause and action, against the findings of the other layers."
+    rows.append(("L14", "Symptom, cause, action", "Which known symptoms does the run show?", symptoms))
+    order = "Every alarm and warning in the order to look at them; which signal moved first."
+    rows.append(("L15", "Order of investigation", "Where to look first?", order))
+    return table(["layer", "", "asks", "looks at"], rows)
+
+
+def diagnosis_parameters() -> str:
+    return parameters(DIAGNOSIS)
+
+
+def parameters(name: str = NOTEBOOK) -> str:
+    notebook = nbformat.read(find_notebook(name), as_version=4)
     return table(
         ["parameter", "type", "default", "meaning"],
         [
             (f"`{p.name}`", f"`{p.annotation}`", f"`{p.default!r}`", p.help)
-            for p in read_parameters(notebook, NOTEBOOK)
-            if p.name not in ("corpus", "run")
+            for p in read_parameters(notebook, name)
+            if p.name not in ("corpus", "metrics", "run")
         ],
     )
 
@@ -227,6 +248,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "checks": checks,
     "alarms": alarms,
     "parameters": parameters,
+    "layers": layers,
+    "diagnosis_parameters": diagnosis_parameters,
     "metric_names": metric_names,
     "exit_codes": exit_codes,
     "accuracy": accuracy,

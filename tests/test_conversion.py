@@ -18,11 +18,14 @@ from trajlab.cli import cli
 from trajlab.conversion import convert
 from trajlab.conversion.atif import encode
 from trajlab.conversion.common import in_order
+from trajlab.corpus.assemble import scan_parts
 from trajlab.errors import UsageError
 from trajlab.formats._atif_extra import EXTRA
 from trajlab.records import Message, RewardPart, Step, ToolCall, Trajectory
+from trajlab.schema import TABLES
 
-FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in ("scripts", "gold"))
+WITHOUT_TRAJECTORIES = ("scripts", "gold", "metric_logs")
+FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in WITHOUT_TRAJECTORIES)
 SCHEMA = "samples/written/harbor_0.26.0_atif/atif-v1.8.schema.json"
 
 
@@ -127,7 +130,7 @@ def test_reading_order() -> None:
 
 
 EVERYTHING = [
-    "run", "task_id", "native_id", "parent_native_id", "group_id", "attempt", "split", "train_step", "reward",
+    "run", "task_id", "native_id", "parent_native_id", "group_id", "attempt", "train_step", "sample_index", "reward",
     "correct", "outcome", "termination", "stop_reason", "gradable", "agent", "agent_version", "model",
     "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "seconds", "cost", "started_at",
     "tools_offered", "submission_chars", "steps_allowed",
@@ -142,7 +145,8 @@ OF_TABLES = {
                    "requestor", "seconds"],
     "prompts": ["role", "after_step", "chars"],
     "rewards": ["name", "value", "weight"],
-    "run_config": ["name", "configured", "applied"],
+    "token_moments": TABLES["token_moments"].names[1:],
+    "token_histograms": TABLES["token_histograms"].names[1:],
 }  # fmt: skip
 
 
@@ -155,6 +159,14 @@ def test_atif_is_read_back_the_same(folder: str, tmp_path: Path) -> None:
             Counter(corpus.table(table).select(columns).collect().iter_rows())
             if table != "trajectories"
             else Counter(corpus.trajectories.select(columns).collect().iter_rows())
+            for corpus in (first, again)
+        )
+        assert left == right, table
+    # What a trainer's file tells of the step is joined beside the log, and stays there.
+    told = {"trajectories": ["split", "train_step", "logged_epoch"], "run_config": ["name", "configured", "applied"]}
+    for table, columns in told.items():
+        left, right = (
+            Counter(scan_parts(corpus.folder, corpus.manifest, table).select(columns).collect().iter_rows())
             for corpus in (first, again)
         )
         assert left == right, table

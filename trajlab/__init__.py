@@ -21,6 +21,8 @@ _WHERE = {
     "AuditResult": "trajlab.report.audit",
     "compare": "trajlab.report.compare",
     "CompareResult": "trajlab.report.compare",
+    "diagnose": "trajlab.report.diagnose",
+    "DiagnoseResult": "trajlab.report.diagnose",
     "Reviewer": "trajlab.review",
     "review_page": "trajlab.review.page",
     "sample": "trajlab.review.designs",
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from trajlab.report.audit import audit as audit
     from trajlab.report.compare import CompareResult as CompareResult
     from trajlab.report.compare import compare as compare
+    from trajlab.report.diagnose import DiagnoseResult as DiagnoseResult
+    from trajlab.report.diagnose import diagnose as diagnose
     from trajlab.report.stages import StagesResult as StagesResult
     from trajlab.report.stages import stages as stages
     from trajlab.report.watch import Watched as Watched

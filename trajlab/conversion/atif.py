@@ -22,14 +22,15 @@ _ROOT = (
     "task_id", "group_id", "attempt", "split", "train_step", "epoch", "policy_version_first", "policy_version_last",
     "reward", "correct", "outcome", "termination", "stop_reason", "gradable", "steps_allowed", "logged_steps",
     "reasoning_tokens", "seconds", "started_at", "submission", "run", "native_id",
-    "parent_native_id",
+    "parent_native_id", "sample_index",
 )  # fmt: skip
 _STEP = ("invalid_action", "finish_reason")
 _CALL = ("exit_code", "is_error", "executed", "invalid", "seconds")
 
 HOLDS = frozenset(
     {
-        *_ROOT, "rewards", "settings", "agent", "agent_version", "model", "tools_offered", "prompt_tokens",
+        *_ROOT, "rewards", "settings", "token_facts",
+        "agent", "agent_version", "model", "tools_offered", "prompt_tokens",
         "completion_tokens", "cached_tokens", "cost", "step.reasoning", "step.prompt_tokens", "step.completion_tokens",
         "step.cost", "step.timestamp", "call.tool", "call.arguments", "call.command", "call.call_id", "call.output",
         *(f"step.{name}" for name in _STEP), *(f"call.{name}" for name in _CALL),
@@ -77,6 +78,8 @@ def _ours(trajectory: Trajectory) -> dict[str, Any]:
         values["rewards"] = [without_none(msgspec.structs.asdict(part)) for part in trajectory.rewards]
     if trajectory.settings:
         values["settings"] = [without_none(msgspec.structs.asdict(setting)) for setting in trajectory.settings]
+    if trajectory.token_facts is not None:
+        values["token_facts"] = without_none(msgspec.structs.asdict(trajectory.token_facts))
     if trajectory.tools_offered == []:
         values["tools_offered"] = []
     return {EXTRA: values}

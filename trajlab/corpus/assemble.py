@@ -36,7 +36,8 @@ SAME_TASKS = 0.5
 
 def assembly_key(manifest: Manifest) -> str:
     """Digest of all that the assembled tables depend on."""
-    facts = (manifest.trajlab, [unit.key for unit in manifest.units], manifest.claims, manifest.problems)
+    columns = [table.names for table in TABLES.values() if table.origin == "assembled"]
+    facts = (manifest.trajlab, columns, [unit.key for unit in manifest.units], manifest.claims, manifest.problems)
     return digest(msgspec.json.encode(facts))
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from trajlab.formats._values import mapping, mappings, text
-from trajlab.records import RewardPart, RunSetting, Step, ToolCall, Trajectory
+from trajlab.records import RewardPart, RunSetting, Step, TokenFacts, ToolCall, Trajectory
 from trajlab.sources.field_mapping import COLUMNS, Kind, fitted
 
 NOBODY = "none"
@@ -34,6 +34,8 @@ def restore_trajectory(document: dict[str, Any], trajectory: Trajectory) -> None
     _restore(said, trajectory, COLUMNS)
     parts = [_made(value, RewardPart) for value in mappings(said.get("rewards"))]
     configured = [_made(value, RunSetting) for value in mappings(said.get("settings"))]
+    if "token_facts" in said:
+        trajectory.token_facts = _made(mapping(said["token_facts"]), TokenFacts)
     if said.get("tools_offered") == []:
         trajectory.tools_offered = []
     trajectory.rewards += [part for part in parts if part is not None]

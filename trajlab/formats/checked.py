@@ -40,6 +40,13 @@ _TRACING = Checked("own run", "langchain-core 1.8.3")
 
 CHECKED: dict[tuple[str, str], Checked] = {
     ("agent_lightning", "last_call"): _LAYOUT,
+    ("agent_lightning", "spans"): _here("real writer", "agentlightning 0.3.0, its in-memory store"),
+    ("langfuse", "trace"): _LAYOUT,
+    ("langfuse", "observations"): _here("real writer", "models of the langfuse SDK"),
+    ("langsmith", "runs"): _here("real writer", "langsmith `RunTree`; the server's fields by its documentation"),
+    ("mlflow", "artifact"): Checked("own run", "mlflow, spans of a scripted agent"),
+    ("mlflow", "trace"): _here("real writer", "mlflow 3.17.2"),
+    ("mlflow", "table"): _here("real writer", "mlflow 3.17.2"),
     ("areal", "flat"): Checked("real writer", "areal 1.0.4"),
     ("areal", "segments"): _LAYOUT,
     ("art", "yaml"): _LAYOUT,

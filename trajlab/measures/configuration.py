@@ -78,11 +78,13 @@ def _from_table(rows: pl.DataFrame) -> Configuration:
 
 def _file(corpus: Corpus, run: str) -> tuple[str, str] | None:
     """Path and text of the configuration nearest to the run's logs."""
-    sources = corpus.sources.filter(pl.col("run").eq_missing(run) | pl.col("run").is_null()).collect()
-    logs = sources.filter(pl.col("role").is_in(["log", "metrics"]))["source"].to_list()
-    folders = {folder for log in logs for folder in PurePosixPath(log).parents}
-    others = sources.filter(~pl.col("role").is_in(["log", "metrics"]))
-    rest = others.select("root", "source", "bytes").unique().sort("source")
+    everything = corpus.sources.collect()
+    own = everything.filter(pl.col("run").eq_missing(run) | pl.col("run").is_null())
+    logs = own.filter((pl.col("role") == "log") | ((pl.col("role") == "metrics") & (pl.col("run") == run)))
+    # A run of which there is only a metric log is named for that log, the files beside it for their folder.
+    sources = own if (logs["role"] == "log").any() else everything
+    folders = {folder for log in logs["source"] for folder in PurePosixPath(log).parents}
+    rest = sources.filter(pl.col("role") != "log").select("root", "source", "bytes").unique().sort("source")
     found = [
         (root, source)
         for root, source, size in rest.iter_rows()

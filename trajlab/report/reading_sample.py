@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
-from trajlab.report.epoch_audit import EpochAudit
+from trajlab.corpus.corpus import Corpus
 from trajlab.report.result import Sampled
 from trajlab.report.tables import callout, details, excerpt, facts
 from trajlab.report.text import Html, escape, join
@@ -17,7 +17,14 @@ OUTPUT_CHARS = 800
 PROMPT_CHARS = 3000
 
 
-def sample(audit: EpochAudit) -> Html:
+class Drawn(Protocol):
+    """What was sampled, and where its texts are."""
+
+    corpus: Corpus
+    sampled: list[Sampled]
+
+
+def sample(audit: Drawn) -> Html:
     """Every sampled trajectory as a folded block: facts, then its turns."""
     if not audit.sampled:
         return callout("unobserved", "No trajectory to draw from.")
@@ -32,7 +39,8 @@ def sample(audit: EpochAudit) -> Html:
         said = texts.filter(own)
         body = join([_prompts(said), _turns(calls.filter(own), said, turns.filter(own))])
         blocks.append(details(_title(item, said), join([_facts(item), body])))
-    intro = f"At random: {audit.sampled[0].why}; each with probability {audit.sampled[0].probability:.3g}."
+    draws = dict.fromkeys(f"{item.why}; each with probability {item.probability:.3g}" for item in audit.sampled)
+    intro = f"At random: {'. '.join(draws)}."
     return join([Html(f'<p class="more">{escape(intro)}</p>'), *blocks], "\n")
 
 

@@ -15,6 +15,7 @@ import msgspec
 from trajlab.checks.finding import Finding, Gate, GateStatus
 from trajlab.errors import ExitCode, NotebookError
 from trajlab.report.result_course import CourseResult, Judged
+from trajlab.report.result_diagnosis import DiagnosisResult, LayerResult
 
 SCHEMA_VERSION = 1
 RESULT_FILE = "result.json"
@@ -132,6 +133,10 @@ class Result(msgspec.Struct, kw_only=True):
     changes: list[Change] = msgspec.field(default_factory=list)
     course: CourseResult | None = None
     """Of an audit: what is said of change over its periods; null: of something else."""
+    layers: list[LayerResult] = msgspec.field(default_factory=list)
+    """Of a run diagnosis: its fifteen layers; empty: of something else."""
+    diagnosis: DiagnosisResult | None = None
+    """Of a run diagnosis: onsets, symptoms and order; null: of something else."""
     findings: list[Finding] = msgspec.field(default_factory=list)
     gates: list[Gate] = msgspec.field(default_factory=list)
     sample: list[Sampled] = msgspec.field(default_factory=list)

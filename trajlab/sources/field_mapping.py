@@ -17,7 +17,8 @@ Kind = type[str] | type[int] | type[float] | type[bool]
 
 COLUMNS: dict[str, Kind] = {
     "native_id": str, "parent_native_id": str, "run": str, "task_id": str, "group_id": str, "attempt": int,
-    "split": str, "train_step": int, "epoch": int, "policy_version_first": str, "policy_version_last": str,
+    "split": str, "train_step": int, "sample_index": int, "epoch": int,
+    "policy_version_first": str, "policy_version_last": str,
     "agent": str, "agent_version": str, "model": str, "reward": float, "correct": bool, "outcome": bool,
     "termination": str, "stop_reason": str, "gradable": bool, "steps_allowed": int, "logged_steps": int,
     "prompt_tokens": int, "completion_tokens": int, "cached_tokens": int, "reasoning_tokens": int, "seconds": float,

@@ -6,10 +6,12 @@ Needs numpy and scipy only. Rows are trajectories (or calls, steps, values), NaN
 
 from __future__ import annotations
 
+from trajlab.stats.advantages import Advantages, gae, group_relative_advantage, masked_whiten
 from trajlab.stats.agreement import cohen_kappa, krippendorff_alpha
 from trajlab.stats.betting import capital, flag_cusum
 from trajlab.stats.bootstrap import bootstrap_of_sums, cluster_bootstrap
 from trajlab.stats.change_points import ChangePoint, change_point, change_points
+from trajlab.stats.critic import ExplainedVariance, explained_variance
 from trajlab.stats.decomposition import Decomposition, decompose
 from trajlab.stats.differences import difference, paired_difference, task_differences
 from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed
@@ -24,6 +26,7 @@ from trajlab.stats.paired import (
     two_sample_test,
 )
 from trajlab.stats.pass_at_k import attempts_per_task, pass_at_k, pass_hat_k
+from trajlab.stats.policy import clipped_surrogate, effective_sample_size, importance_ratio, policy_gradient
 from trajlab.stats.power import (
     detectable_difference,
     difference_in_sigma,
@@ -40,10 +43,12 @@ from trajlab.stats.trend import mann_kendall, theil_sen
 
 __all__ = [
     "NOT_OBSERVED",
+    "Advantages",
     "ChangePoint",
     "Crossing",
     "Decomposition",
     "Estimate",
+    "ExplainedVariance",
     "Test",
     "Watch",
     "attempts_per_task",
@@ -52,6 +57,7 @@ __all__ = [
     "capital",
     "change_point",
     "change_points",
+    "clipped_surrogate",
     "cluster_bootstrap",
     "clustered_standard_error",
     "cohen_kappa",
@@ -62,13 +68,19 @@ __all__ = [
     "difference",
     "difference_in_sigma",
     "difference_standard_error",
+    "effective_sample_size",
+    "explained_variance",
     "false_alarm_rate",
     "flag_cusum",
+    "gae",
+    "group_relative_advantage",
     "holm",
+    "importance_ratio",
     "krippendorff_alpha",
     "line_cusum",
     "long_run_noise",
     "mann_kendall",
+    "masked_whiten",
     "mcnemar",
     "mcnemar_counts",
     "mean",
@@ -79,6 +91,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "policy_gradient",
     "power_of_difference",
     "proportion",
     "quantile",
