@@ -42,12 +42,13 @@ COMPANION_NAMES = {
 }
 """How the paths of companions end."""
 METRIC_SAMPLES = {
-    "verl_console": "console",
+    "verl_console": "console", "areal_console": "console",
     "train.log": "console", "verl_tensorboard": "tensorboard", "events.out": "tensorboard",
     "trainer_state.json": "trainer_state", ".csv": "metric_csv", ".json": "metric_rows", ".parquet": "metric_rows",
 }  # fmt: skip
 """What the path of a metric log holds."""
 METRIC_PROBLEMS = {
+    "areal_console/main.log": {"not_finite": 1},
     "prime_rl_metrics/metrics.jsonl": {"truncated": 1},
     "slime_console/train.log": {"not_finite": 1},
     "tinker_metrics/metrics.jsonl": {"metrics_restarted": 1},
@@ -73,6 +74,12 @@ PROBLEMS = {
     "nemo_rl/exp_001/train_data_step1.jsonl": {"roles_inferred": 1},
     "nemo_rl/exp_001/train_data_step2.jsonl": {"roles_inferred": 1},
     "trl/weighted_rewards/completions/completions_00001.parquet": {"not_reconciled": 1},
+    # One sample of each step's batch; a norm that is NaN; a step logged again by the resumed run.
+    **{
+        f"openrlhf/{run}/events.out.tfevents.1762000001.node.1.0": {"one_sample_a_step": 1, "not_finite": 1}
+        for run in ("llama3", "plain", "resumed")
+    },
+    "openrlhf/resumed/events.out.tfevents.1762000009.node.1.0": {"one_sample_a_step": 1, "metrics_repeated": 1},
     # Records of kinds that came later.
     **{
         path: {"unknown_kind": 1}

@@ -27,6 +27,8 @@ from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
+STEPS_IN_ONE_FILE = frozenset({"openrlhf"})
+"""Formats whose files hold a run's steps up to a crash; the run that is resumed goes on in a second one."""
 SAME_TASKS = 0.5
 """Share of a step's tasks that a dump must share with a later one to be replaced by it."""
 
@@ -237,7 +239,7 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
 
 
 def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
-    """A step dumped again under another folder of the same run replaces the earlier dump of that step."""
+    """A step dumped again, under another folder of the same run or by the run resumed, replaces the earlier dump."""
     times = pl.DataFrame(
         [(item.file.root, item.file.relpath, item.file.mtime_ns) for item in claims],
         schema={"root": pl.String, "source": pl.String, "mtime": pl.Int64},
@@ -246,7 +248,7 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
     stem = pl.col("source").str.extract(r"([^/]*?)\.[^/]*$", 1)
     key = ["run", "format", "variant", "split", "train_step"]
     dumps = (
-        joined.filter(stem == pl.col("train_step").cast(pl.String))
+        joined.filter((stem == pl.col("train_step").cast(pl.String)) | pl.col("format").is_in(STEPS_IN_ONE_FILE))
         .select(*key, "root", "source")
         .unique()
         .join(times, on=["root", "source"], how="left")
