@@ -18,19 +18,22 @@ import re
 from collections.abc import Iterator
 
 from trajlab.formats import Variant
-from trajlab.formats._trainer_turns import fill_from_text
+from trajlab.formats._chat_text.turns import is_marked
+from trajlab.formats._trainer_rows import prompt_task
+from trajlab.formats._trainer_turns import fill_from_conversation, fill_from_text, prompt_text
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.event_files import Text, is_event_file, read_events
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.safe_json import clean_text, to_float
+from trajlab.sources.safe_json import to_float
 
 VARIANTS = {
     "events": Variant(
         "`events.out.tfevents.…` with `train/generated_samples`: one sample of each logged step, and its reward (0.11); "
         "the scalars beside them are read as a metric log",
         frozenset(
-            {"task_id", "split", "train_step", "agent", "reward", "logged_termination", "stop_reason"}
+            {"task_id", "split", "train_step", "agent", "reward", "logged_termination", "stop_reason",
+             "tools_offered"}
         ),
     ),
 }  # fmt: skip
@@ -86,14 +89,19 @@ def _trajectory(event: Text) -> Trajectory | Problem:
     said = _REWARD.search(text, max(0, len(text) - _LONGEST_REWARD))
     if said is not None:
         text, reward = text[: said.start()], to_float(said[1])
-    parts = _prompt_and_rollout(text)
-    if parts is None:
+    marked = is_marked(text)
+    parts = None if marked else _prompt_and_rollout(text)
+    if parts is None and not marked:
         message = "no role word tells where the prompt ends; expected lines `user` and `assistant`; the sample is not read"
         return Problem("unreadable_record", message, event.record)
     trajectory = Trajectory(
         "events", str(event.record), train_step=event.step, agent="openrlhf", split="train", line=event.record
     )
-    fill_from_text(trajectory, clean_text(parts[1]), clean_text(parts[0]))
+    if parts is None:
+        fill_from_conversation(trajectory, text, text)
+        trajectory.task_id = prompt_task(prompt_text(trajectory.messages))
+    else:
+        fill_from_text(trajectory, parts[1], parts[0])
     trajectory.reward = reward
     if said is None:
         message = "no `Reward:` ends the sample; the reward is read as not recorded"
