@@ -20,6 +20,7 @@ from trajlab.corpus.parts import PARTS, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.reconcile import acted, compare, differences
 from trajlab.corpus.rows import digest, failed
+from trajlab.corpus.settings import stated_settings
 from trajlab.errors import InfrastructureError
 from trajlab.formats import companion_format
 from trajlab.records import Problem
@@ -84,7 +85,7 @@ def scan_parts(folder: Path, manifest: Manifest, table: str) -> pl.LazyFrame:
 
 
 def assemble(folder: Path, manifest: Manifest) -> None:
-    """Write the assembled tables: overlay, outcomes, metrics, sources and the problems found on the way."""
+    """Write the assembled tables: overlay, outcomes, metrics, settings, sources and the problems found on the way."""
     target = folder / ASSEMBLED
     target.mkdir(exist_ok=True)
     for leftover in target.glob(".wip-*.parquet"):
@@ -99,7 +100,9 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     )  # fmt: skip
     outcomes, problems = _outcomes(manifest.claims)
     metrics, unread = read_metric_logs(manifest.claims, trajectories)
-    problems += unread
+    metric_runs = runs_of(manifest.claims, trajectories)
+    settings, unset = stated_settings(manifest.claims, metric_runs)
+    problems += unread + unset
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
     problems += conflicts
@@ -110,7 +113,8 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
     _write(target, "metrics", metrics)
-    _write(target, "sources", _sources(folder, manifest, runs_of(manifest.claims, trajectories)))
+    _write(target, "run_config", settings)
+    _write(target, "sources", _sources(folder, manifest, metric_runs))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
 
 

@@ -116,7 +116,11 @@ class Corpus:
     @property
     def run_config(self) -> pl.LazyFrame:
         """Configured and applied values of the runs."""
-        return self.table("run_config").unique(["run", "name", "configured", "applied"], maintain_order=True)
+        parts = scan_parts(self.folder, self.manifest, "run_config")
+        tables = [parts]
+        if "run_config.parquet" in self.manifest.assembled:  # a corpus of an earlier version has none
+            tables.append(self._assembled("run_config"))
+        return pl.concat(tables).unique(["run", "name", "configured", "applied"], maintain_order=True)
 
     @property
     def commands(self) -> pl.LazyFrame:

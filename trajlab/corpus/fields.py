@@ -135,7 +135,9 @@ class _Reader:
         files = tuple(self._copy(member) for member in self.members)
         bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
-            return list(companion_format(bundle.format).read_outcomes(bundle))
+            module = companion_format(bundle.format)
+            settings = getattr(module, "read_settings", None)
+            return [*module.read_outcomes(bundle), *(settings(bundle) if settings is not None else ())]
         if said.role == "metrics":
             return list(metric_format(bundle.format).read_metrics(bundle))
         return list(log_format(bundle.format).read(bundle))

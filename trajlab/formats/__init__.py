@@ -14,7 +14,8 @@ is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other form
 A format whose files hold metrics of the trainer, too, names in ``METRICS`` the metric log and its variant that read them:
 one reader claims a file, two tables are filled from it.
 
-A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``. Metric logs of trainers are read
+A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``, and ``read_settings(bundle)``, too, if
+it holds settings of a run. Metric logs of trainers are read
 by :mod:`trajlab.metric_logs`.
 """
 

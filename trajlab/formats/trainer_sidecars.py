@@ -1,8 +1,8 @@
 """Files that trainers write beside their rollouts. Known for what they are; none holds a verdict to join.
 
-What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step) and rLLM's
-summaries of a step are facts for the tables to come; until then they are named, so that nobody takes them for logs that
-could not be read.
+The settings of a run are read (``read_settings``). What prime-rl learns of a trace later (whether it was trained on, with
+which credit, at which step) and rLLM's summaries of a step are facts for the tables to come; until then they are named,
+so that nobody takes them for logs that could not be read.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trajlab.formats import Outcome, Variant
-from trajlab.formats._trainer_rows import first_object
-from trajlab.records import Problem
+from trajlab.formats._trainer_rows import first_object, rows, run_settings
+from trajlab.records import Problem, RunSetting
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
@@ -22,13 +22,18 @@ VARIANTS = {
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
     "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
+    "tinker_config": Variant(
+        "tinker-cookbook `config.json` beside `metrics.jsonl`: the settings of the run, into `run_config` (0.6)",
+        frozenset(),
+    ),
     "tinker_summaries": Variant(
         "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
     ),
 }
 
-
 _AGGREGATES = {"agent_ref", "agent_metrics"}
+_TINKER = {"log_path", "model_name"}
+"""Options that every training of tinker-cookbook has (``rl/train.py``, ``supervised/train.py``, ``preference/train_dpo.py``)."""
 
 
 def recognise(probe: Probe) -> str | None:
@@ -41,6 +46,8 @@ def recognise(probe: Probe) -> str | None:
     if probe.shape != "object":
         return None
     keys = probe.keys
+    if probe.name == "config.json" and keys >= _TINKER and "metrics.jsonl" in probe.siblings:
+        return "tinker_config"
     if keys >= _AGGREGATES:
         return "nemo_gym_aggregates"
     return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None
@@ -65,5 +72,13 @@ def _of_lines(probe: Probe) -> str | None:
 
 
 def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
-    """No verdict stands in them; what does is told as not read."""
-    yield Problem("not_read", f"known, but its facts have no table yet: {VARIANTS[bundle.variant].doc}")
+    """No verdict stands in them; what is in none of the tables is told as not read."""
+    if bundle.variant != "tinker_config":
+        yield Problem("not_read", f"known, but its facts have no table yet: {VARIANTS[bundle.variant].doc}")
+
+
+def read_settings(bundle: Bundle) -> Iterator[RunSetting | Problem]:
+    """Settings by dotted name, where the file holds any; lists are none."""
+    if bundle.variant == "tinker_config":
+        for row in rows(bundle):
+            yield from [row] if isinstance(row, Problem) else run_settings(row.value)
