@@ -18,6 +18,7 @@ from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, log_format
+from trajlab.formats.checked import CHECKED, KINDS
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
@@ -29,7 +30,7 @@ from trajlab.report.audit import NOTEBOOK
 from trajlab.report.parameters import read_parameters
 from trajlab.report.runner import find_notebook
 from trajlab.report.terminal import ACCURACY_HEAD, accuracy_rows, without_count
-from trajlab.schema import TABLES
+from trajlab.schema import TABLES, TRAJECTORIES
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n)([^\0]*?)(<!-- end -->)")
@@ -51,16 +52,44 @@ def folded(summary: str, body: str) -> str:
 
 
 def formats() -> str:
-    logs = [(f"`{name}`", log_format(name)) for name in {**LOGS, **FALLBACK_LOGS}]
-    companions = [(f"`{name}` (companion)", companion_format(name)) for name in COMPANIONS]
-    metrics = [(f"`{name}` (metric log)", metric_format(name)) for name in METRIC_LOGS]
+    logs = [(name, f"`{name}`", log_format(name)) for name in {**LOGS, **FALLBACK_LOGS}]
+    companions = [(name, f"`{name}` (companion)", companion_format(name)) for name in COMPANIONS]
+    metrics = [(name, f"`{name}` (metric log)", metric_format(name)) for name in METRIC_LOGS]
     return table(
-        ["format", "variant", "what it is"],
+        ["format", "variant", "what it is", "checked against"],
         [
-            (name, f"`{variant}`", about.doc)
-            for name, module in [*logs, *companions, *metrics]
+            (title, f"`{variant}`", about.doc, checked_against(name, variant))
+            for name, title, module in [*logs, *companions, *metrics]
             for variant, about in module.VARIANTS.items()
         ],
+    )
+
+
+def checked_against(name: str, variant: str) -> str:
+    found = CHECKED.get((name, variant))
+    if found is None:
+        return "–"
+    return f"{found.kind}: {found.what}" if found.what else found.kind
+
+
+def checked_kinds() -> str:
+    return table(["checked against", "means"], [(kind, meaning) for kind, meaning in KINDS.items()])
+
+
+def format_columns() -> str:
+    """Which columns of ``trajectories`` each format fills: in all of its variants, or in some."""
+    rows = []
+    for name in {**LOGS, **FALLBACK_LOGS}:
+        variants = log_format(name).VARIANTS
+        every = frozenset.intersection(*(about.carries for about in variants.values()))
+        some = frozenset.union(*(about.carries for about in variants.values())) - every
+        only = [
+            f"`{column}` ({', '.join(variant for variant, about in variants.items() if column in about.carries)})"
+            for column in TRAJECTORIES.names if column in some
+        ]  # fmt: skip
+        rows.append((f"`{name}`", " ".join(f"`{c}`" for c in TRAJECTORIES.names if c in every), ", ".join(only)))
+    return folded(
+        "Columns of <code>trajectories</code> that each format fills", table(["format", "all variants", "some"], rows)
     )
 
 
@@ -163,6 +192,8 @@ def accuracy() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "formats": formats,
+    "checked_kinds": checked_kinds,
+    "format_columns": format_columns,
     "tables": tables,
     "measures": measures,
     "checks": checks,

@@ -19,6 +19,9 @@ CHROMIUM = os.environ.get("TRAJLAB_CHROMIUM") or next(
 )
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (or named by TRAJLAB_CHROMIUM)")
 
+PATIENCE = 120
+"""Seconds that a browser on a busy machine has for an answer."""
+
 _COUNT = """
 window.counted = {violations: [], tasks: []};
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -104,18 +107,20 @@ def long_row(steps: int = 2000, result_chars: int = 11_000) -> dict[str, Any]:
     """A trajectory of many steps that edits, tests, fails and reads, about ``steps * result_chars`` characters long."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Fix everything."}]
     for step in range(1, steps + 1):
+        lines = "".join(f"line {step * line % 97}\n" for line in range(60))
         command = (
             f"sed -n {step},99p src/module_{step % 7}.py",
-            f"cat > src/module_{step % 7}.py <<'EOF'\n" + "".join(f"line {step * line % 97}\n" for line in range(60)) + "EOF",
+            f"cat > src/module_{step % 7}.py <<'EOF'\n{lines}EOF",
             "pytest -q tests/test_module.py",
             f"grep -rn name_{step} src",
         )[step % 4]  # fmt: skip
         result = "".join(f"{step}:{line} some output of a tool\n" for line in range(result_chars // 32))
         ending = "1 failed, 3 passed in 0.1s\n[exit code 1]" if step % 4 == 2 else "[exit code 0]"
+        call = tool_call("bash", {"command": command}, step)
         messages += [
-            {"role": "assistant", "content": f"Step {step}.", "tool_calls": [tool_call("bash", {"command": command}, step)]},
-            {"role": "tool", "tool_call_id": f"call_{step}", "content": result + ending},
-        ]  # fmt: skip
+            {"role": "assistant", "content": f"Step {step}.", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": result + ending},
+        ]
     return {"instance_id": "long", "messages": messages}
 
 
@@ -133,18 +138,23 @@ class Watched:
         self.dialogs: list[str] = []
         self.errors: list[str] = []
         self.requests: list[str] = []
+        page.set_default_timeout(PATIENCE * 1000)
         page.add_init_script(_COUNT)
-        page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: self.requests.append(request.url))
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
 
     def open(self, path: Path) -> None:
         self.page.goto(path.resolve().as_uri())
         self.ready()
 
     def ready(self) -> None:
-        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] .turn", timeout=60_000)
+        self.page.wait_for_selector(".trajlab-review .turns[aria-busy=false] > *", timeout=PATIENCE * 1000)
 
     def keys(self, *keys: str) -> None:
         for key in keys:
@@ -153,7 +163,7 @@ class Watched:
 
     def wait(self, expression: str, argument: object = None) -> None:
         """Wait until an expression is true. The browser's own way to wait needs `eval`, which the page forbids."""
-        end = time.monotonic() + 45
+        end = time.monotonic() + PATIENCE
         while not self.page.evaluate(expression, argument):
             assert time.monotonic() < end, (expression, argument, self.text(".status"))
             self.page.wait_for_timeout(40)
@@ -201,7 +211,7 @@ class Watched:
         Other processes make the clock run on; by how much, the same short work tells that is measured many times.
         """
         tasks = self.long_tasks()
-        times = self.page.evaluate(_SPIN)
+        times: list[float] = self.page.evaluate(_SPIN)
         return max(tasks, default=0.0) / max(1.0, statistics.mean(times) / min(times))
 
     def check(self) -> None:

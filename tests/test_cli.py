@@ -180,9 +180,9 @@ def test_ctrl_c_is_one_line_leaves_no_worker_and_resumes(tmp_path: Path) -> None
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     workers: list[psutil.Process] = []
-    while not list(out.glob("parts/.wip-*")) and process.poll() is None:
+    while not (list(out.glob("parts/.wip-*")) and len(workers) >= 2) and process.poll() is None:
         time.sleep(0.01)
-    workers = psutil.Process(process.pid).children(recursive=True)
+        workers = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     output, errors = process.communicate(timeout=60)
     assert len(workers) >= 2

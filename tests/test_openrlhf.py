@@ -60,7 +60,8 @@ def event_file(folder: Path, *records: bytes, name: str = "events.out.tfevents.1
 def facts(path: Path) -> dict[str, object]:
     """The only trajectory, and its texts."""
     corpus = trajlab.read(path)
-    row = corpus.trajectories.select("train_step", "reward", "n_steps", "n_messages", "split").collect().row(0, named=True)
+    columns = ("train_step", "reward", "n_steps", "n_messages", "split")
+    row = corpus.trajectories.select(columns).collect().row(0, named=True)
     texts = corpus.table("texts").sort("kind", "number").collect()["text"].to_list()
     return {**row, "texts": texts}
 
@@ -117,7 +118,8 @@ def test_templates(text: str, before: list[str], tmp_path: Path) -> None:
 
 
 def test_what_does_not_tell_where_the_prompt_ends_is_not_read(tmp_path: Path) -> None:
-    path = event_file(tmp_path, sample(1, logged("What is 1+1? It is 2.")), sample(2, "a note"), sample(3, logged(TURNS)))
+    unread = sample(1, logged("What is 1+1? It is 2.")), sample(2, "a note")
+    path = event_file(tmp_path, *unread, sample(3, logged(TURNS)))
     assert told(path) == [("one_sample_a_step", None), ("unreadable_record", 2), ("unreadable_record", 3)]
     assert facts(path)["train_step"] == 3
 

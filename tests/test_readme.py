@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from readme_tables import README, cell, regenerated, stale
 
@@ -63,7 +64,10 @@ def test_commands_and_options_exist() -> None:
     shown = re.findall(r"^(?:.*&& )?(?:uv run |\.venv/bin/)?trajlab ([a-z]+)([^#\n]*)", blocks, re.MULTILINE)
     assert {name for name, _ in shown} == set(cli.commands)
     for name, rest in shown:
-        known = {option for parameter in cli.commands[name].params for option in parameter.opts}
+        command = cli.commands[name]
+        if isinstance(command, click.Group):
+            command = command.commands[rest.split()[0]]
+        known = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)) <= known
 
 

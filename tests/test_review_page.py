@@ -30,6 +30,10 @@ from trajlab.review.viewer import module_source
 pytestmark = needs_chromium
 DEMO = SAMPLES / "mini_swe_agent" / "mini-swe-agent-demo"
 Open = Callable[..., Watched]
+_SCROLL = """(place) => {
+  const list = document.querySelector('.turns');
+  list.scrollTop = list.scrollHeight * place;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +177,7 @@ def test_a_span_counts_in_the_text_that_python_reads(tmp_path: Path, open_page: 
     watched.keys("s")
     watched.status("Kept")
     (label,) = [row for row in watched.stored() if row["span"]]
-    turns = [turn for turn in Trajectories(corpus, [label["item"]]).turns(label["item"])]
+    turns = list(Trajectories(corpus, [label["item"]]).turns(label["item"]))
     assert label["step"] == (1 if per == "step" else None)
     read = reading_text([turn for turn in turns if label["step"] in (None, turn.step)])
     start, end = label["span"]
@@ -204,7 +208,8 @@ def test_hostile_logs_do_nothing_and_break_nothing(tmp_path: Path, open_page: Op
         watched.keys("Enter", "Escape")
     watched.keys("?", "Escape")
     assert watched.page.evaluate("document.querySelectorAll('script').length") == page.items + 2
-    assert watched.page.evaluate("document.querySelectorAll('iframe, img, a, svg, object, embed, style + style').length") == 0
+    foreign = "iframe, img, a, svg, object, embed, style + style"
+    assert watched.page.evaluate("(tags) => document.querySelectorAll(tags).length", foreign) == 0
 
 
 def test_hostile_text_is_shown_as_text(tmp_path: Path, open_page: Open) -> None:
@@ -256,7 +261,7 @@ def test_two_thousand_steps_scroll_without_a_long_task(long_page: Path, open_pag
         page.mouse.wheel(0, 1500)
         page.wait_for_timeout(20)
     for place in (0.25, 0.5, 0.9, 1, 0.1):
-        page.evaluate("(place) => { const list = document.querySelector('.turns'); list.scrollTop = list.scrollHeight * place; }", place)
+        page.evaluate(_SCROLL, place)
         page.wait_for_timeout(120)
     scrolling = watched.longest_task()
     watched.keys("G", "g", *"jjjjjeeettxxGkkk")
@@ -334,6 +339,27 @@ def test_two_attempts_stand_beside_each_other_in_step(demo: Corpus, demo_page: P
     watched.page.wait_for_selector(".turns:not(.two)[aria-busy=false]")
 
 
+def test_logs_of_every_format_open(open_page: Open, tmp_path: Path) -> None:
+    corpus = trajlab.read(*sorted(path for path in SAMPLES.iterdir() if path.name not in ("scripts", "gold", "hacks")))
+    page = review_page(corpus, tmp_path / "page.html", sample=_one_of_each_format(corpus), reviewer="ann")
+    assert page.items > 25
+    watched = open_page(page.path)
+    for number in range(1, page.items + 1):
+        watched.item(number)
+        watched.keys("G", "o", "1", "]")
+    watched.status("This is the last trajectory.")
+    assert watched.text(".place").endswith(" · 0 done")
+    assert len(watched.stored()) == page.items
+
+
+def _one_of_each_format(corpus: Corpus) -> dict[str, Any]:
+    """Of each format the longest, and the shortest of all, which has no step."""
+    table = corpus.current.select("trajectory_id", "format", "n_steps").sort("n_steps", "trajectory_id").collect()
+    ids = {str(frame["trajectory_id"][-1]) for _, frame in table.group_by("format")} | {table["trajectory_id"][0]}
+    assert table["n_steps"][0] == 0
+    return {"id": "each", "items": [{"trajectory_id": key} for key in sorted(ids)]}
+
+
 def test_no_storage_is_said_and_labels_can_still_be_exported(demo_page: Path, browser: Any, tmp_path: Path) -> None:
     context = browser.new_context()
     watched = Watched(context.new_page())
@@ -398,7 +424,8 @@ def test_text_has_contrast_in_light_and_dark(demo_page: Path, open_page: Open, s
             const style = getComputedStyle(at).backgroundColor;
             if (style.startsWith("rgb(") ) return rgb(style); } return [255, 255, 255]; };
           const found = [];
-          for (const el of document.querySelectorAll(".trajlab-review :is(.who, .line, .kind, .text span, legend, .per, .item, .place, .note, dt, dd, .result-head)")) {
+          const texts = ".who, .line, .kind, .text span, legend, .per, .item, .place, .note, dt, dd, .result-head";
+          for (const el of document.querySelectorAll(`.trajlab-review :is(${texts})`)) {
             if (!el.checkVisibility() || !el.textContent.trim()) continue;
             const [a, b] = [light(rgb(getComputedStyle(el).color)), light(behind(el))];
             const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
@@ -430,7 +457,8 @@ def test_differences_put_together_again_are_both_texts(browser: Any) -> None:
           let seed = 7;
           const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
           const lines = () => Array.from({length: random(30)}, () => "abcde"[random(5)]);
-          const longest = (a, b) => { const t = Array.from({length: a.length + 1}, () => new Array(b.length + 1).fill(0));
+          const longest = (a, b) => {
+            const t = Array.from({length: a.length + 1}, () => new Array(b.length + 1).fill(0));
             for (let i = 1; i <= a.length; i++) for (let j = 1; j <= b.length; j++)
               t[i][j] = a[i - 1] === b[j - 1] ? t[i - 1][j - 1] + 1 : Math.max(t[i - 1][j], t[i][j - 1]);
             return t[a.length][b.length]; };
@@ -457,9 +485,7 @@ def test_differences_put_together_again_are_both_texts(browser: Any) -> None:
     page.close()
 
 
-def test_eighty_real_runs_open_are_labelled_and_survive_a_reload(
-    shared: Path, open_page: Open, tmp_path: Path
-) -> None:
+def test_eighty_real_runs_open_are_labelled_and_survive_a_reload(shared: Path, open_page: Open, tmp_path: Path) -> None:
     corpus = trajlab.read(shared / "samples" / "corpora" / "swebench_verified_mini")
     page = review_page(corpus, tmp_path / "page.html", n=80, seed=1)
     assert page.items == 80

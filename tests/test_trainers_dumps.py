@@ -237,7 +237,8 @@ def test_slime_odd_samples_cost_only_themselves_and_other_files_are_problems(tmp
 def test_tinker_settings_are_of_the_run_whose_metrics_lie_beside_them(tmp_path: Path) -> None:
     for run, rate in (("one", 1e-4), ("two", 2e-4)):
         (tmp_path / run).mkdir()
-        config = {"model_name": "m", "log_path": run, "learning_rate": rate, "dataset_builder": {"batch_size": 8, "names": ["a"]}}
+        data = {"batch_size": 8, "names": ["a"]}
+        config = {"model_name": "m", "log_path": run, "learning_rate": rate, "dataset_builder": data}
         (tmp_path / run / "config.json").write_text(json.dumps(config))
         (tmp_path / run / "metrics.jsonl").write_text('{"step": 0, "env/all/reward/total": 0.5, "optim/lr": 1e-4}\n')
     corpus = trajlab.read(tmp_path)
@@ -246,7 +247,8 @@ def test_tinker_settings_are_of_the_run_whose_metrics_lie_beside_them(tmp_path: 
         ("one", "dataset_builder.batch_size", "8"), ("one", "learning_rate", "0.0001"), ("one", "log_path", '"one"'),
         ("one", "model_name", '"m"'),
     ]  # fmt: skip
-    assert changed(configuration(corpus, "one"), configuration(corpus, "two")) == {"learning_rate": ("0.0001", "0.0002")}
+    one, two = (configuration(corpus, run) for run in ("one", "two"))
+    assert changed(one, two) == {"learning_rate": ("0.0001", "0.0002")}
     (tmp_path / "two" / "config.json").write_text('{"model_name": "m", "log_path": ')
     assert corpus.metric_runs == ["one", "two"]
     codes = trajlab.read(tmp_path).problems.select("run", "source", "code").collect().rows()

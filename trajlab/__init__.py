@@ -21,6 +21,8 @@ _WHERE = {
     "AuditResult": "trajlab.report.audit",
     "compare": "trajlab.report.compare",
     "CompareResult": "trajlab.report.compare",
+    "Reviewer": "trajlab.review.widget",
+    "review_page": "trajlab.review.page",
     "sample": "trajlab.review.designs",
     "Sample": "trajlab.review.manifest",
     "stages": "trajlab.report.stages",
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from trajlab.report.stages import stages as stages
     from trajlab.review.designs import sample as sample
     from trajlab.review.manifest import Sample as Sample
+    from trajlab.review.page import review_page as review_page
+    from trajlab.review.widget import Reviewer as Reviewer
     from trajlab.stats import Estimate as Estimate
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
+from queue import SimpleQueue
 from threading import Thread
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from trajlab.errors import InfrastructureError
 
@@ -43,7 +45,7 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     Args:
         function: A picklable function of one task.
         tasks: The tasks, largest first for an even end.
-        jobs: Processes; 1 runs in this process.
+        jobs: Processes, this one included: it works while the others start, and is one less to start.
 
     Raises:
         InfrastructureError: A worker process died.
@@ -51,35 +53,63 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     if jobs <= 1:
         yield from map(function, tasks)
         return
-    pool = ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn"), initializer=_start_worker)
+    waiting = deque(tasks)
+    results: SimpleQueue[Result | _Failure] = SimpleQueue()
+    pool = ProcessPoolExecutor(max_workers=jobs - 1, mp_context=get_context("spawn"), initializer=_start_worker)
     try:
-        # Few tasks are handed out at a time, so that an interrupt waits for little.
-        queue = iter(tasks)
-        running = _submit(pool, function, islice(queue, jobs + 1))
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-                running |= _submit(pool, function, islice(queue, 1))
-    except BrokenProcessPool as error:
-        raise InfrastructureError(
-            "ingest", "a worker process was killed (out of memory?)", "", "Run the same command again: it resumes"
-        ) from error
+        for _ in range(jobs - 1):
+            Thread(target=_hand_out, args=(pool, function, waiting, results), daemon=True).start()
+        given = len(tasks)
+        for task in _taken(waiting):
+            yield function(task)
+            given -= 1
+            while not results.empty():
+                yield _result(results.get())
+                given -= 1
+        for _ in range(given):
+            yield _result(results.get())
     finally:
+        waiting.clear()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _submit(
-    pool: ProcessPoolExecutor, function: Callable[[Task], Result], tasks: Iterable[Task]
-) -> set[Future[Result]]:
-    """Hand out tasks; workers that this starts hold back interrupts until they can end without a traceback."""
-    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
-        return {pool.submit(function, task) for task in tasks}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return {pool.submit(function, task) for task in tasks}
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+class _Failure(NamedTuple):
+    """What a task ended with instead of a result."""
+
+    error: BaseException
+
+
+def _result(result: Result | _Failure) -> Result:
+    if not isinstance(result, _Failure):
+        return result
+    if isinstance(result.error, BrokenProcessPool):
+        raise InfrastructureError(
+            "ingest", "a worker process was killed (out of memory?)", "", "Run the same command again: it resumes"
+        ) from result.error
+    raise result.error
+
+
+def _hand_out(
+    pool: ProcessPoolExecutor,
+    function: Callable[[Task], Result],
+    waiting: deque[Task],
+    results: SimpleQueue[Result | _Failure],
+) -> None:
+    """Keep one worker busy. One that is started here holds back interrupts until it can end without a traceback."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    for task in _taken(waiting):
+        try:
+            results.put(pool.submit(function, task).result())
+        except BaseException as error:
+            results.put(_Failure(error))
+
+
+def _taken(waiting: deque[Task]) -> Iterator[Task]:
+    """Tasks that are left, which several threads take."""
+    with suppress(IndexError):
+        while True:
+            yield waiting.popleft()
 
 
 def _start_worker() -> None:

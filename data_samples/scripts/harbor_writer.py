@@ -176,7 +176,7 @@ def main(atif: Path, jobs: Path) -> None:
     trial(folder, f"{INSTANCE}__outage", reward=0.0, exception="RateLimitError", log=document(6))
     trial(folder, f"{INSTANCE}__nostart", reward=None, exception="EnvironmentStartTimeoutError")
     two_steps(folder)
-    write_json(folder / "result.json", {"id": "0", "started_at": when(0), "n_total_trials": 5, "stats": {}})
+    write_json(folder / "result.json", {"id": "0", "started_at": when(0), "n_total_trials": 5, "stats": {"n_trials": 5, "n_errors": 3}})
     write_json(folder / "config.json", {"job_name": "demo", "jobs_dir": "jobs"})
 
 

@@ -121,7 +121,8 @@ def gym(out: Path) -> None:
                            "_ng_attempt_index": n} for n, (kind, end) in enumerate(kinds)]
     failed[1] |= {"response": done[0]["response"], "accuracy": False}
     save(out / "word_problems" / "rollouts_failures.jsonl", lines(failed))
-    metrics = {"agent_ref": AGENT, "agent_metrics": {"mean/reward": 0.9}, "key_metrics": {"mean/reward": 0.9},
+    mean = sum(record["reward"] for record in done) / len(done)
+    metrics = {"agent_ref": AGENT, "agent_metrics": {"mean/reward": mean}, "key_metrics": {"mean/reward": mean},
                "group_level_metrics": []}
     save(out / "word_problems" / "rollouts_aggregate_metrics.json", json.dumps([metrics], indent=2))
     save(out / "other_servers" / "game.jsonl", lines([game(rng)]))

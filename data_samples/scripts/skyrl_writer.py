@@ -35,12 +35,15 @@ def main() -> None:
     out = Path(sys.argv[1]) / "dumped_evals"
     first, second = batches()
     for folder, samples in (("eval_only", first), ("global_step_4_evals", second)):
+        scores: dict[str, list[float]] = {}
         for source, chosen in (("words", samples[4:8]), ("per_token", samples[:4])):
             path = out / folder / f"{source}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             rows = [record(episode, number, source) for number, episode in enumerate(chosen)]
             path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        metrics = {"eval/words/avg_score": 0.5, "eval/per_token/avg_score": 0.25, "eval/all/avg_score": 0.375}
+            scores[source] = [sum(row["score"]) if source == "per_token" else row["score"] for row in rows]
+        scores["all"] = scores["words"] + scores["per_token"]
+        metrics = {f"eval/{source}/avg_score": sum(own) / len(own) for source, own in scores.items()}
         (out / folder / "aggregated_results.jsonl").write_text(json.dumps(metrics) + "\n", encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ columns in the same order. Rewards and advantages are float32 numbers, as they c
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,16 @@ def table(episodes: list[Episode], step: int, weights: dict[str, float]) -> dict
     }
 
 
+def state(steps: list[list[Episode]]) -> dict[str, Any]:
+    """`trainer_state.json` as transformers saves it: keys sorted, one row of `log_history` a step."""
+    rows = []
+    for step, episodes in enumerate(steps, 1):
+        sums = np.array([sum(rewards(episode).values()) for episode in episodes], dtype=np.float32)
+        rows.append({"epoch": step / len(steps), "learning_rate": 1e-6, "reward": float(sums.mean()), "step": step})
+    return {"epoch": 1.0, "global_step": len(steps), "log_history": rows, "logging_steps": 1, "max_steps": len(steps),
+            "num_train_epochs": 1, "save_steps": 500, "train_batch_size": len(steps[0])}
+
+
 def plain_answer(episode: Episode) -> str:
     if episode.kept < 1:
         return f"<think>\n{episode.turns[-1].think}"
@@ -82,6 +93,8 @@ def main() -> None:
     equal = dict.fromkeys(("answer_reward", "tool_reward", "format"), 1.0)
     for step, episodes in enumerate(batches(), 1):
         write(out / "messages" / "completions", step, table(episodes, step, equal))
+    told = json.dumps(state(batches()), indent=2, sort_keys=True) + "\n"
+    (out / "messages" / "trainer_state.json").write_text(told, encoding="utf-8")
     write(out / "text" / "completions", 1, text_table(batches()[0], 1))
     weighted = equal | {"tool_reward": 20.0}
     write(out / "weighted_rewards" / "completions", 1, table(batches()[0], 1, weighted))

@@ -195,7 +195,7 @@ def main() -> None:
     index = [{"line": n, "chunk": 1, "offset": 0} for n in range(1, 3)]
     save(stream / "stream.index.jsonl", lines(index))
     names = [json.loads(line)["traces"][0]["id"] for line in written[2].splitlines()[:2]]
-    notes = [{"version": 1, "trace_id": name, "info": {"effective": True, "advantage": 0.5, "trained_at_step": 3},
+    notes = [{"version": 1, "trace_id": name, "info": {"train": {"effective": True, "trained_at_step": 3}, "advantage": 0.5},
               "branches": []} for name in names]
     save(stream / "annotations" / "orchestrator" / "00000.jsonl", lines(notes))
 

@@ -3,6 +3,9 @@
 Each sample of ``data_samples`` is repeated until there is enough to measure: the lines of line files in one file, other
 files as many copies of themselves (a document, or the folder of a conversation). What is counted is the CPU time of
 ``read`` in a fresh process. A ratio of 2 is twice the time for the same bytes that the chat reader takes for its own.
+
+``--inspect`` measures something else: an ``.eval`` log of 200 samples against ``inspect_ai.analysis.messages_df`` on
+the same file, in one process (needs inspect-ai; without it the row says so).
 """
 
 from __future__ import annotations
@@ -86,13 +89,65 @@ def measure(files: list[Path], size: int, repeats: int) -> dict[str, float]:
     return min(costs, key=lambda cost: cost["cpu"])
 
 
+def against_inspect(samples: int = 200) -> dict[str, object]:
+    """CPU seconds of Inspect's own table of messages, of our reader, and of a whole ingest, on one file."""
+    try:
+        from inspect_ai.analysis import messages_df  # type: ignore[import-not-found,unused-ignore]
+        from inspect_ai.log import (  # type: ignore[import-not-found,unused-ignore]
+            read_eval_log,
+            write_eval_log,
+        )
+    except ImportError:
+        return {"skipped": "inspect-ai is not installed here"}
+    import trajlab
+    from trajlab.formats import log_format
+    from trajlab.sources.discover import discover
+    from trajlab.sources.files import Bundle
+
+    source = max((SAMPLES / "inspect_log" / "zstd").rglob("*.eval"), key=lambda path: path.stat().st_size)
+    with tempfile.TemporaryDirectory(prefix="trajlab-bench-") as folder:
+        log = read_eval_log(str(source))
+        first = log.samples or []
+        log.samples = [
+            first[number % len(first)].model_copy(update={"id": str(number), "epoch": 1, "uuid": f"sample-{number}"})
+            for number in range(samples)
+        ]
+        path = Path(folder) / "large.eval"
+        write_eval_log(log, str(path))
+        file = discover([path]).files[0]
+        warm = Path(folder) / "warm.eval"
+        shutil.copyfile(source, warm)
+        messages_df(str(warm), quiet=True)
+        trajlab.read(warm)
+        start = time.process_time()
+        rows = len(messages_df(str(path), quiet=True))
+        theirs = time.process_time() - start
+        start = time.process_time()
+        read = sum(1 for _ in log_format("inspect_log").read(Bundle("inspect_log", "eval", (file,))))
+        reader = time.process_time() - start
+        start = time.process_time()
+        corpus = trajlab.read(path, jobs=1)
+        ingest = time.process_time() - start
+        return {
+            "megabytes": round(file.size / 1e6, 2), "samples": read, "rows of messages_df": rows,
+            "messages read": corpus.messages.collect().height,
+            "messages_df_seconds": round(theirs, 2), "reader_seconds": round(reader, 3),
+            "ingest_seconds": round(ingest, 3), "messages_df_vs_reader": round(theirs / reader, 1),
+            "messages_df_vs_ingest": round(theirs / ingest, 1),
+        }  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=float, default=4, help="size that each sample is repeated to")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--format", help="only this format, beside the chat reader")
+    parser.add_argument("--inspect", action="store_true", help="only an .eval log against Inspect's own reader")
     parser.add_argument("--child", metavar="FOLDER", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.inspect:
+        print(json.dumps({"inspect": against_inspect()}, indent=1))
+        return
     if arguments.child:
         child(arguments.child)
         return

@@ -1,7 +1,9 @@
 """Speed and memory of ingest as ratios from one run: ``python tests/benches/ingest.py`` prints one JSON line.
 
 Every measurement runs in a fresh process (caches cold) and counts the CPU time of the work itself, imports left out on
-both sides; memory is the peak of the process. The corpora are made by ``corpora.py`` in a temporary folder.
+both sides (those of worker processes count); memory is the peak of the process. A ratio is of two pieces of work of the
+same round, in which each runs once, so that a machine that slows down does so for both; the median of the rounds is
+printed, and the least and greatest under ``ranges``. The corpora are made by ``corpora.py`` in a temporary folder.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).resolve().parent)]
+
+import corpora  # noqa: E402
 
 
 def files(folder: str) -> list[Path]:
@@ -38,13 +43,23 @@ def orjson_parse(source: str, out: str) -> Callable[[], None]:
 
 
 def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[], None]:
+    import numpy.ma  # noqa: F401 - polars imports it with its first array
+
     import trajlab
     import trajlab.api
-    from trajlab.formats import LOGS, log_format
+    from trajlab import formats
 
-    for name in [*LOGS, "chat"]:
-        log_format(name)
-    return lambda: trajlab.ingest(source, out=out, jobs=jobs, texts=texts) and None
+    for name in [*formats.LOGS, *formats.FALLBACK_LOGS]:
+        formats.log_format(name)
+    for name in formats.COMPANIONS:
+        formats.companion_format(name)
+    for name in formats.METRIC_LOGS:
+        formats.metric_format(name)
+
+    def work() -> None:
+        trajlab.ingest(source, out=out, jobs=jobs, texts=texts)
+
+    return work
 
 
 def pandas_loop(source: str, out: str) -> Callable[[], None]:
@@ -52,6 +67,7 @@ def pandas_loop(source: str, out: str) -> Callable[[], None]:
     import re
 
     import pandas as pd
+    import pyarrow.parquet  # noqa: F401 - pandas imports it with its first Parquet file
 
     test = re.compile(r"\b(pytest|unittest|tox|runtests\.py|manage\.py test)\b")
     inline = re.compile(r"python3? (-c|- <<)")
@@ -162,23 +178,21 @@ def child(name: str, source: str, out: str) -> None:
     print(json.dumps(cost))
 
 
-def measure(name: str, source: Path, repeats: int = 1) -> dict[str, float]:
-    """The cost of a piece of work in a fresh process; with repeats, the least of each."""
-    costs = []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory(prefix="trajlab-bench-") as out:
-            command = [sys.executable, __file__, "--child", name, str(source), f"{out}/out"]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-        costs.append(json.loads(done.stdout.splitlines()[-1]))
-    return {key: min(cost[key] for cost in costs) for key in costs[0]}
+def measure(name: str, source: Path) -> dict[str, float]:
+    """The cost of a piece of work in a fresh process."""
+    with tempfile.TemporaryDirectory(prefix="trajlab-bench-") as out:
+        command = [sys.executable, __file__, "--child", name, str(source), f"{out}/out"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    cost: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return cost
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=256, help="size of the corpora of the ratios")
-    parser.add_argument("--large", type=int, default=1024, help="size of the corpus of the scaling rows")
-    parser.add_argument("--document", type=int, default=700, help="size of the one JSON document")
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--large", type=int, default=1024, help="size of the corpus of the scaling rows; 0: without")
+    parser.add_argument("--document", type=int, default=700, help="size of the one JSON document; 0: without")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--child", nargs=3, metavar=("WORK", "SOURCE", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -188,41 +202,46 @@ def main() -> None:
         print(json.dumps(ratios(Path(folder), arguments)))
 
 
+RATIOS = {
+    "vs_pandas_loop": ("pandas", "ingest", "cpu"),
+    "vs_orjson": ("ingest", "orjson", "cpu"),
+    "vs_orjson_with_texts": ("texts", "orjson", "cpu"),
+    "rss_growth_8x": ("large", "small", "rss_kb"),
+    "two_process_speedup": ("large", "two", "wall"),
+    "flat_text_vs_re_loop": ("re", "flat", "cpu"),
+    "flat_text_ingest_vs_re_loop": ("re", "flat_ingest", "cpu"),
+}
+"""What is divided by what, by the names of the measurements, and which of their costs."""
+
+
 def ratios(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    import corpora
-
-    corpora.write_swe(folder / "swe", arguments.megabytes, 0)
-    corpora.write_verl(folder / "verl", arguments.megabytes // 2, 0)
-    corpora.write_swe(folder / "small", arguments.large / 8, 1)
-    corpora.write_swe(folder / "large", arguments.large, 1)
-    (folder / "one").mkdir()
-    corpora.write_one_document(folder / "one" / "rollouts.json", arguments.document, 2)
-
-    repeats = arguments.repeats
-    floor = measure("orjson", folder / "swe", repeats)
-    plain = measure("ingest", folder / "swe", repeats)
-    texts = measure("ingest_texts", folder / "swe", repeats)
-    pandas = measure("pandas", folder / "swe")
-    flat, loop = measure("flat_read", folder / "verl", repeats), measure("re", folder / "verl")
-    flat_ingest = measure("ingest", folder / "verl", repeats)
-    small, large = measure("ingest", folder / "small"), measure("ingest", folder / "large", repeats)
-    two = measure("ingest_two", folder / "large", repeats)
-    document = measure("ingest", folder / "one")
-    return {
-        "vs_pandas_loop": round(pandas["cpu"] / plain["cpu"], 2),
-        "vs_orjson": round(plain["cpu"] / floor["cpu"], 2),
-        "vs_orjson_with_texts": round(texts["cpu"] / floor["cpu"], 2),
-        "rss_growth_8x": round(large["rss_kb"] / small["rss_kb"], 3),
-        "two_process_speedup": round(large["wall"] / two["wall"], 2),
-        "flat_text_vs_re_loop": round(loop["cpu"] / flat["cpu"], 2),
-        "flat_text_ingest_vs_re_loop": round(loop["cpu"] / flat_ingest["cpu"], 2),
-        "one_document_700mb": round(document["rss_kb"] * 1024 / (arguments.document * 1e6), 3),
-        "cpu_seconds": {
-            "orjson": round(floor["cpu"], 3), "ingest": round(plain["cpu"], 3), "pandas": round(pandas["cpu"], 3),
-            "flat": round(flat["cpu"], 3), "re_loop": round(loop["cpu"], 3),
-        },
-        "megabytes": arguments.megabytes,
+    """Write the corpora, measure in rounds, and compare."""
+    swe, verl, small, large, one = (folder / name for name in ("swe", "verl", "small", "large", "one"))
+    corpora.write_swe(swe, arguments.megabytes, 0)
+    corpora.write_verl(verl, arguments.megabytes // 2, 0)
+    work = {
+        "orjson": ("orjson", swe), "ingest": ("ingest", swe), "texts": ("ingest_texts", swe), "pandas": ("pandas", swe),
+        "flat": ("flat_read", verl), "re": ("re", verl), "flat_ingest": ("ingest", verl),
     }  # fmt: skip
+    if arguments.large:
+        corpora.write_swe(small, arguments.large / 8, 1)
+        corpora.write_swe(large, arguments.large, 1)
+        work |= {"small": ("ingest", small), "large": ("ingest", large), "two": ("ingest_two", large)}
+    rounds = [{name: measure(*what) for name, what in work.items()} for _ in range(arguments.rounds)]
+    told: dict[str, Any] = {}
+    ranges: dict[str, list[float]] = {}
+    for name, (above, below, cost) in RATIOS.items():
+        if above in work:
+            found = sorted(each[above][cost] / each[below][cost] for each in rounds)
+            told[name] = round(median(found), 3)
+            ranges[name] = [round(found[0], 3), round(found[-1], 3)]
+    if arguments.document:
+        corpora.write_one_document(one / "rollouts.json", arguments.document, 2)
+        document = measure("ingest", one)
+        told["one_document_700mb"] = round(document["rss_kb"] * 1024 / (arguments.document * 1e6), 3)
+    told["ranges"] = ranges
+    told["cpu_seconds"] = {name: round(median(each[name]["cpu"] for each in rounds), 3) for name in work}
+    return told | {"megabytes": arguments.megabytes, "rounds": arguments.rounds}
 
 
 if __name__ == "__main__":

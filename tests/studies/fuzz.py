@@ -14,6 +14,7 @@ import math
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import mutants
@@ -31,11 +32,14 @@ from corpora_in_tests import SAMPLES, sample_files, shared_folder
 import trajlab
 from trajlab.corpus.plan import claim
 from trajlab.sources.discover import discover
+from trajlab.sources.files import SourceFile
 
 SECONDS = 5.0
 """A mutant may take this long, …"""
 SECONDS_PER_MB = 10.0
 """… and this much more per megabyte."""
+SECONDS_OF_A_BOMB = 20.0
+"""… and so much for the 16 MB that data which expand without measure are read to."""
 MEMORY_MB = 700
 """The whole process may come to this."""
 _SHARED = (
@@ -48,6 +52,9 @@ NEIGHBOUR = "neighbour/1.jsonl"
 _NEIGHBOUR_SAMPLE = "verl/version_0.5.0/1.jsonl"
 _NEIGHBOUR_TRAJECTORIES = 12
 _LARGEST = 400_000
+MOST_BESIDE = 40
+HANGS_AFTER = 60
+"""Seconds of computing after which a mutant is given up: a busy machine is no hang."""
 # What tells a trajectory's place, not what it is; a neighbour's change may move it.
 _PLACE = (
     "trajectory_id", "run", "root", "source", "source_line", "ordinal", "superseded", "duplicate", "variant", "format",
@@ -65,11 +72,23 @@ class Sample:
     """It is a file of lines."""
     by_record: bool
     """Each of its lines is a record of its own, not a piece of one conversation."""
+    beside: tuple[tuple[str, bytes], ...] = ()
+    """Names and bytes of the other files of its conversation."""
 
 
-def sample_of(name: str, path: Path) -> Sample:
+def sample_of(name: str, path: Path, root: Path | None = None) -> Sample:
     claimed = claim(discover([path]).files[0], None)
-    return Sample(name, path.read_bytes(), name.endswith(".jsonl"), claimed.sliceable)
+    beside: list[tuple[str, bytes]] = []
+    if root is not None and claim(file_below(root, name), None).group:
+        near = [other for other in sorted(path.parent.rglob("*")) if other.is_file() and other != path]
+        beside = [(other.relative_to(root).as_posix(), other.read_bytes()) for other in near[:MOST_BESIDE]]
+    return Sample(name, path.read_bytes(), name.endswith(".jsonl"), claimed.sliceable, tuple(beside))
+
+
+def file_below(root: Path, name: str) -> SourceFile:
+    path = root / name
+    found = path.stat()
+    return SourceFile(str(root), name, str(path), found.st_size, found.st_mtime_ns)
 
 
 @dataclass
@@ -81,6 +100,7 @@ class Mutant:
     how: str
     intact: list[bytes] = field(default_factory=list)
     sample: bytes = b""
+    beside: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass
@@ -99,7 +119,7 @@ class Outcome:
 
 def samples(*, shared: bool = True) -> list[Sample]:
     """Every sample log; those beside the repository, too, where they are."""
-    found = [sample_of(name, SAMPLES / name) for name in sample_files()]
+    found = [sample_of(name, SAMPLES / name, SAMPLES) for name in sample_files()]
     folder = shared_folder() if shared else None
     if folder is not None:
         for place in _SHARED:
@@ -111,8 +131,16 @@ def samples(*, shared: bool = True) -> list[Sample]:
 
 
 def make_mutant(all_samples: list[Sample], seed: int, number: int) -> Mutant:
-    """The mutant of that number."""
+    """The mutant of that number; one in twelve stands under a hostile path."""
     rng = random.Random(seed * 1_000_003 + number)
+    mutant = _mutant_of(all_samples, rng, number)
+    if rng.random() < 1 / 12:
+        mutant.name, mutant.intact = mutants.hostile_path(mutant.name, rng), []
+        mutant.how += " hostile path"
+    return mutant
+
+
+def _mutant_of(all_samples: list[Sample], rng: random.Random, number: int) -> Mutant:
     # Every format as often as any other, however many files its samples have.
     formats = sorted({sample.name.split("/")[0] for sample in all_samples})
     chosen = formats[number % len(formats)]
@@ -122,26 +150,39 @@ def make_mutant(all_samples: list[Sample], seed: int, number: int) -> Mutant:
         if not sample.by_record:
             mutant.intact.clear()
         return mutant
-    choices = ["bytes", "bytes", "recode", "compress", "splice"]
+    choices = ["bytes", "bytes", "recode", "compress", "splice", "bomb"]
     if sample.name.endswith((".json", ".traj")):
         choices += ["json"] * 5
+    if sample.name.endswith((".eval", ".zip", ".pt")):
+        choices += ["archive"] * 8
     if sample.by_record:
         choices.append("parquet")
     how = rng.choice(choices)
+    return _changed(sample, all_samples, rng, how)
+
+
+def _changed(sample: Sample, all_samples: list[Sample], rng: random.Random, how: str) -> Mutant:
+    def made(data: bytes, name: str = sample.name) -> Mutant:
+        return Mutant(name, data, how, beside=sample.beside)
+
     if how == "bytes":
-        return Mutant(sample.name, mutants.change_bytes(sample.data, rng), how)
+        return made(mutants.change_bytes(sample.data, rng))
     if how == "recode":
-        return Mutant(sample.name, mutants.recode(sample.data, rng), how)
+        return made(mutants.recode(sample.data, rng))
     if how == "compress":
-        return Mutant(sample.name + rng.choice(("", ".gz", ".zst")), mutants.compress(sample.data, rng), how)
+        return made(mutants.compress(sample.data, rng), sample.name + rng.choice(("", ".gz", ".zst")))
+    if how == "bomb":
+        return made(mutants.packed_bomb(sample.data, rng), sample.name + rng.choice(("", ".gz")))
+    if how == "archive":
+        return made(mutants.change_archive(sample.data, rng))
     if how == "splice":
         other = rng.choice(all_samples).data
         at, start = rng.randrange(len(sample.data) + 1), rng.randrange(len(other) + 1)
-        return Mutant(sample.name, sample.data[:at] + other[start:], how)
+        return made(sample.data[:at] + other[start:])
     if how == "json":
-        return Mutant(sample.name, mutants.change_json(sample.data, rng), how)
-    made = mutants.as_parquet(sample.data, rng)
-    return Mutant(sample.name.replace(".jsonl", ".parquet"), made if made is not None else b"PAR1", how)
+        return made(mutants.change_json(sample.data, rng))
+    table = mutants.as_parquet(sample.data, rng)
+    return made(table if table is not None else b"PAR1", sample.name.replace(".jsonl", ".parquet"))
 
 
 def _broken_lines(sample: Sample, all_samples: list[Sample], rng: random.Random) -> Mutant:
@@ -161,7 +202,8 @@ def _broken_lines(sample: Sample, all_samples: list[Sample], rng: random.Random)
             out.append(rng.choice(all_samples).data[:3000].replace(b"\n", b" "))
         elif kind is not None:
             out.append(mutants.change_json(line, rng).replace(b"\n", b" "))
-    return Mutant(sample.name, b"\n".join(out) + rng.choice((b"\n", b"")), "lines", intact, sample.data)
+    data = b"\n".join(out) + rng.choice((b"\n", b""))
+    return Mutant(sample.name, data, "lines", intact, sample.data, sample.beside)
 
 
 def values(corpus: trajlab.Corpus) -> list[tuple[str, str]]:
@@ -176,12 +218,22 @@ def _nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def read(folder: Path, name: str, data: bytes) -> trajlab.Corpus:
-    """Read one file, and a sound one beside it, in a folder of their own."""
+class Hung(BaseException):
+    """Raised into a mutant that takes too long; no handler of ours takes it for an error of the log."""
+
+
+def _give_up(signum: int, frame: object) -> None:
+    raise Hung
+
+
+def read(folder: Path, name: str, data: bytes, beside: tuple[tuple[str, bytes], ...] = ()) -> trajlab.Corpus:
+    """Read one file with those of its conversation, and a sound one beside it, in a folder of their own."""
     shutil.rmtree(folder, ignore_errors=True)
-    for path, content in ((folder / name, data), (folder / NEIGHBOUR, (SAMPLES / _NEIGHBOUR_SAMPLE).read_bytes())):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    sound = (SAMPLES / _NEIGHBOUR_SAMPLE).read_bytes()
+    for path, content in (*beside, (NEIGHBOUR, sound), (name, data)):
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
     return trajlab.read(folder, jobs=1)
 
 
@@ -214,7 +266,8 @@ class Fuzz:
         unbroken = self.unbroken(mutant) if mutant.intact else {}
         begun = time.process_time()  # a busy machine is no defect
         try:
-            corpus = read(folder, mutant.name, mutant.data)
+            signal.setitimer(signal.ITIMER_PROF, HANGS_AFTER)
+            corpus = read(folder, mutant.name, mutant.data, mutant.beside)
             found = Counter(text for _, text in values(corpus))
             problems = corpus.problems.filter(pl.col("source") != NEIGHBOUR).collect().height
             beside = corpus.trajectories.filter(pl.col("source") == NEIGHBOUR).collect().height
@@ -225,15 +278,22 @@ class Fuzz:
             if beside != _NEIGHBOUR_TRAJECTORIES:
                 yield f"{beside} of {_NEIGHBOUR_TRAJECTORIES} trajectories in the file beside it"
             companions = corpus.sources.filter(pl.col("role").is_in(["companion", "metrics"])).collect()
-            if not found and not problems and companions.is_empty():
+            named = PurePosixPath(mutant.name).suffix != ".txt"  # of a text that is no log nobody expects a word
+            if not found and not problems and companions.is_empty() and named:
                 yield "neither a trajectory, nor a companion, nor a problem"
+        except Hung:
+            yield f"hung: given up after {HANGS_AFTER} s"
         except (Exception, pl.exceptions.PanicException) as error:
             where = traceback.extract_tb(error.__traceback__)
             place = next((f for f in reversed(where) if "trajlab" in f.filename), where[-1])
             yield f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} {str(error)[:100]}"
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
         seconds = time.process_time() - begun
         self.outcome.slowest = max(self.outcome.slowest, seconds)
-        if seconds > SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6:
+        allowed = SECONDS + SECONDS_PER_MB * len(mutant.data) / 1e6
+        allowed += SECONDS_OF_A_BOMB if "bomb" in mutant.how else 0
+        if seconds > allowed:
             yield f"slow: {seconds:.1f} s for {len(mutant.data)} bytes"
         if unbroken:
             expected = Counter(text for line in mutant.intact for text in unbroken.get(line, ()))
@@ -246,6 +306,7 @@ def fuzz(count: int, seed: int, *, only: int | None = None, keep: Path | None = 
     """Read ``count`` mutants; every failure is printed and counted."""
     outcome = Outcome()
     all_samples = samples(shared=shared)
+    signal.signal(signal.SIGPROF, _give_up)
     with tempfile.TemporaryDirectory(prefix="hostile_") as folder:
         run = Fuzz(Path(folder), outcome)
         for number in range(count) if only is None else (only,):
@@ -253,7 +314,7 @@ def fuzz(count: int, seed: int, *, only: int | None = None, keep: Path | None = 
             outcome.mutants += 1
             for failure in run.check(mutant):
                 outcome.failures[failure] = outcome.failures.get(failure, 0) + 1
-                told = {"mutant": number, "sample": mutant.name, "how": mutant.how, "failure": failure}
+                told = {"seed": seed, "mutant": number, "sample": mutant.name, "how": mutant.how, "failure": failure}
                 print(json.dumps(told), flush=True)
                 if keep is not None:
                     target = keep / f"{number}" / mutant.name

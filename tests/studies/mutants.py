@@ -7,7 +7,11 @@ import io
 import json
 import lzma
 import random
+import warnings
+import zipfile
+import zlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +19,9 @@ import pyarrow.parquet as pq
 import zstandard
 
 DEPTHS = (60, 700, 3000, 10_000)
+DEEPEST = 40
+BOMB_MB = 96
+"""What a bomb unpacks to: a few hundred kilobytes on disk."""
 HOSTILE_TEXTS = (
     "", " ", "\0", "\ud800", "\udfff x", "\u2028\u2029\x85", "\u202e\u2066evil",
     "\x1b[31mred\x1b[0m", "{{ 7*7 }}", "{}{0}{x}",
@@ -23,6 +30,11 @@ HOSTILE_TEXTS = (
     "[" * 5000, "<think>" * 200, "<tool_call>" * 200 + "{", "```bash\n" * 100, "'\"`" * 300, "<<EOF\n" * 200,
     "((((" * 400,
     "if " * 500, "$((" * 300, "| " * 300,
+)  # fmt: skip
+HOSTILE_NAMES = (
+    "../../../../tmp/hostile_escaped", "/tmp/hostile_escaped", "samples/../../x.json",
+    "samples/" + "a" * 3000 + ".json", "samples/\n.json", "samples/\u202e.json", "header.json/x", "", "..", "samples/",
+    "C:\\x", "é" * 200,
 )  # fmt: skip
 HOSTILE_LITERALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "-0", "1" * 30, "-" + "9" * 5000, "0.1e-999", "True", "None",
@@ -56,12 +68,16 @@ def _nested(depth: int, objects: bool) -> Any:
     return value
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = []
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        found.append((*path, key))
-        found += _places(inner, (*path, key))
+def _places(value: Any) -> list[tuple[Any, ...]]:
+    """Where values stand, in order; what is nested deeper than the deepest samples of ours is left as it is."""
+    found: list[tuple[Any, ...]] = []
+    waiting: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+    while waiting:
+        here, path = waiting.pop()
+        items = here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ()
+        for key, inner in items if len(path) < DEEPEST else ():
+            found.append((*path, key))
+            waiting.append((inner, (*path, key)))
     return found
 
 
@@ -179,6 +195,76 @@ def compress(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.5:
         packed = rng.choice(methods)(data)
     return packed if rng.random() < 0.3 else change_bytes(packed, rng)
+
+
+@cache
+def bomb(kind: str) -> bytes:
+    """Megabytes of one character, packed to very little."""
+    filler = {"zeros": b"\0", "lines": b"\n", "letters": b"a", "brackets": b"["}[kind] * (1 << 20)
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return b"".join(packer.compress(filler) for _ in range(BOMB_MB)) + packer.flush()
+
+
+def packed_bomb(data: bytes, rng: random.Random) -> bytes:
+    """The log, and behind or before it a bomb, as members of one gzip file."""
+    own = gzip.compress(data)
+    kind = rng.choice(("zeros", "lines", "letters", "brackets"))
+    return rng.choice((own + bomb(kind), bomb(kind) + own, gzip.compress(data[: len(data) // 2]) + bomb(kind)))
+
+
+def change_archive(data: bytes, rng: random.Random) -> bytes:
+    """A zip archive whose members are broken, renamed, repeated, missing, very large, or whose bytes are damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = [(info.filename, archive.read(info)) for info in archive.infolist()]
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, OSError):  # zstd members before Python 3.14
+        return change_bytes(data, rng)
+    if not members or rng.random() < 0.3:
+        return change_bytes(data, rng)
+    number = rng.randrange(len(members))
+    name, content = members[number]
+    kind = rng.randrange(7)
+    if kind == 0:
+        is_json = content[:1] in (b"{", b"[")
+        members[number] = (name, change_json(content, rng) if is_json else change_bytes(content, rng))
+    elif kind == 1:
+        members[number] = (rng.choice(HOSTILE_NAMES), content)
+    elif kind == 2:
+        members.append((name, rng.choice((content, b"", b"{}"))))
+    elif kind == 3:
+        del members[number]
+    elif kind == 4:
+        members[number] = (name, b"")
+    elif kind == 5:
+        members[number] = (name, b" " * (BOMB_MB << 20) if rng.random() < 0.5 else content + b"\n" * (32 << 20))
+    else:
+        members += [(f"{name}.{extra}", b"{}") for extra in range(3000)]
+    return _zipped(members)
+
+
+def _zipped(members: list[tuple[str, bytes]]) -> bytes:
+    sink = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a repeated name is the point
+        with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members:
+                archive.writestr(name, content)
+    return sink.getvalue()
+
+
+def hostile_path(name: str, rng: random.Random) -> str:
+    """Another path for a file that keeps its ending."""
+    folder, _, file = name.rpartition("/")
+    odd = rng.choice(
+        ("a" * 200, "-rf", "x\ny", "\u202egpj", "'\"`$(id)", "%s%n{0}", " ", "x..", "CON", "<script>", "\udcff",
+         "é" * 60, "a\\b", "*?[x]", "~", "#", "1" * 30)
+    )  # fmt: skip
+    where = rng.randrange(3)
+    if where == 0:
+        return f"{odd}/{name}"
+    if where == 1:
+        return "/".join(filter(None, (folder, odd, file)))
+    return "/".join(filter(None, (folder, f"{odd[:60]}{file}")))
 
 
 def as_parquet(data: bytes, rng: random.Random) -> bytes | None:

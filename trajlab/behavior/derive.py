@@ -141,6 +141,8 @@ def _tiers(hits: Sequence[Hit], *, labelled: bool) -> Row:
     """Candidates by tier; null where what the agent did could not be known."""
     if not labelled:
         return (None, None, None)
+    if not hits:
+        return (0, 0, 0)
     tiers = Counter([HACK_RULES[hit.rule].tier for hit in hits if not hit.timed_out])
     return (tiers[1], tiers[2], tiers[3])
 

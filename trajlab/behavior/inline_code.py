@@ -30,13 +30,13 @@ from trajlab.behavior.scopes import BREADTH, scope_of_run
 MAX_PARSED = 200_000
 """Longer inline programs are read by tokens: parsing them would take seconds."""
 
-_STRINGS = re.compile(
-    r"'''(?:[^'\\]++|\\.|'(?!''))*+'''|'(?!'')(?:[^'\\\n]++|\\.)*+'"
-    r'|"""(?:[^"\\]++|\\.|"(?!""))*+"""|"(?!"")(?:[^"\\\n]++|\\.)*+"'
-    r"|\#[^\n]*+|(['\"]).*+",
+_STRINGS = re.compile(  # one set of first characters, which is passed over quickly
+    r"['\"#](?:(?<=')(?:''(?:[^'\\]++|\\.|'(?!''))*+'''|(?!'')(?:[^'\\\n]++|\\.)*+')"
+    r'|(?<=")(?:""(?:[^"\\]++|\\.|"(?!""))*+"""|(?!"")(?:[^"\\\n]++|\\.)*+")'
+    r"|(?<=\#)[^\n]*+|(?<=(['\"])).*+)",
     re.DOTALL,
 )
-"""Strings and comments of Python; the group: a string without an end, with all that follows."""
+"""Strings and comments of Python; the group: the quote of a string without an end, with which all that follows goes."""
 _CUT_FIELD = re.compile(r"[fF][rR]?['\"](?:[^'\"\n{]*+\{[^}'\"\n]*+\})*+[^'\"\n{]*+\{[^}'\"\n]*+['\"\n]")
 """An f-string with a quote or the line's end inside its braces: how it is read depends on Python's version."""
 

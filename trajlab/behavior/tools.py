@@ -225,9 +225,10 @@ def _python_labels(arguments: Mapping[str, Any] | Sequence[str] | str | None) ->
         )
     if code is None:
         return frozenset({"inline"})
-    lines = [line for line in code.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if lines and all(line.lstrip().startswith("!") for line in lines):
-        return label_command("\n".join(line.lstrip()[1:] for line in lines))
+    if "!" in code:
+        lines = [line for line in map(str.lstrip, code.splitlines()) if line and line[0] != "#"]
+        if lines and all(line[0] == "!" for line in lines):
+            return label_command("\n".join(line[1:] for line in lines))
     return label_command("python - <<'TRAJLAB_CODE'\n" + code + "\nTRAJLAB_CODE\n")
 
 

@@ -17,7 +17,7 @@ from trajlab.behavior.files import FileLog
 from trajlab.behavior.quick_files import quick_touches
 from trajlab.behavior.results import Counts, count_tests, outcome
 from trajlab.behavior.shapes import Reading
-from trajlab.behavior.shell import Known
+from trajlab.behavior.shell import CACHED_TEXTS, Known
 from trajlab.behavior.shell_files import analysed_touches
 from trajlab.behavior.tool_files import tool_touches
 from trajlab.behavior.tools import decoded_arguments, kind_of_tool
@@ -47,6 +47,10 @@ _EDITOR_FAILED = re.compile(
     r"|String to replace not found|File has not been read yet|Found [0-9]+ matches)"
 )
 """How an editor tool begins its answer when it did nothing (SWE-agent, OpenHands, Claude Code, Anthropic's editor)."""
+
+
+LONGEST_REPEATED = 200
+"""Characters of a shell text that may well come again."""
 
 
 def rung_of(mask: int) -> int:
@@ -90,6 +94,23 @@ def framework_of(known: Known) -> str | None:
     """The framework whose tests a shell text runs, by the rule that found them; ``None`` for none or several."""
     found = {rule.rpartition("/")[2] for _, mask, scope, rule in known.rows if scope is not None}
     return found.pop() if len(found) == 1 else None
+
+
+TOUCHES: dict[str, Sequence[Touch]] = {}
+"""What the texts met last do to files: a cache, emptied when it is full (see :data:`trajlab.behavior.shell.SEEN`)."""
+
+
+def _touches_of(text: str, known: Known, reading: Reading | None) -> Sequence[Touch]:
+    touches = TOUCHES.get(text)
+    if touches is None:
+        touches = quick_touches(text, known, reading)
+        if touches is None:
+            touches = analysed_touches(text)
+        if len(text) <= LONGEST_REPEATED:
+            if len(TOUCHES) >= CACHED_TEXTS:
+                TOUCHES.clear()
+            TOUCHES[text] = touches
+    return touches
 
 
 class _Rungs(dict[int, int]):
@@ -144,10 +165,7 @@ class Work:
         mask = known.mask
         edited, by_script = -1, False
         if mask & FILES:
-            touches = quick_touches(text, known, reading)
-            if touches is None:
-                touches = analysed_touches(text)
-            edited, by_script = self._touch(place, call, mask, touches)
+            edited, by_script = self._touch(place, call, mask, _touches_of(text, known, reading))
         if mask & RUNS:
             last_run, rung = -1, _RUNGS[mask]
             if by_script or edited >= 0 or mask & EDIT:

@@ -11,6 +11,8 @@ import msgspec
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.corpus.coverage import MORE
+from trajlab.corpus.lost import LOST
 from trajlab.errors import UsageError
 from trajlab.measures.changes import Changes
 from trajlab.measures.compute import Measured
@@ -22,14 +24,29 @@ from trajlab.measures.policy import Policy
 from trajlab.measures.quadrants import Quadrants
 from trajlab.stats import Estimate
 
-LOST = frozenset(
-    {
-        "unreadable", "unreadable_record", "reader_failed", "no_messages", "wrong_type", "truncated",
-        "truncated_archive", "not_json",
-        "record_too_large", "expansion_limit", "document_too_large", "ambiguous_format", "empty_file", "file_name",
-    }
-)  # fmt: skip
-"""Problem codes that mean a record or a file was lost; the others were read, cleaned or only not reconciled."""
+JUDGED = ("bytes", "records", "turns", "calls")
+"""What the gate looks at; unknown fields are named, and judged by nobody but the reader."""
+
+
+class Share(msgspec.Struct, frozen=True):
+    """How much was there, and how much of it was understood."""
+
+    seen: int
+    understood: int
+
+    @property
+    def share(self) -> float | None:
+        """``None`` where nothing was there."""
+        return self.understood / self.seen if self.seen else None
+
+
+class FieldNames(msgspec.Struct, frozen=True):
+    """Fields that are not read, by name."""
+
+    ignored: list[str]
+    """Passed over on purpose."""
+    unknown: list[str]
+    """The reader does not know them."""
 
 
 class Reading(msgspec.Struct):
@@ -41,18 +58,26 @@ class Reading(msgspec.Struct):
     """Problem rows that mean something was lost."""
     problems: dict[str, int]
     reconcilable: int
+    """Totals that can be held against what was read: steps that logs state, and totals of companions."""
     reconciled: int
     unrecognised: int
     """Data files that no reader claims."""
     files: dict[str, int]
     """Files read, by format."""
     bytes: int
+    understood: dict[str, Share] = {}
+    """Of bytes, records, turns, calls and (in a sample) fields how many were there, and how many were understood."""
+    fields: dict[str, FieldNames] = {}
+    """By format, names of the fields in the sample that are not read."""
+    sampled: int = 0
+    """Sources whose fields were looked at."""
 
     @property
     def coverage(self) -> float | None:
-        """Share of the records seen that were read; ``None`` where none was seen."""
-        seen = self.trajectories + self.lost
-        return self.trajectories / seen if seen else None
+        """The lowest share understood of bytes, records, turns and calls; ``None`` where nothing was seen."""
+        shares = [self.understood[name].share for name in JUDGED if name in self.understood]
+        known = [share for share in shares if share is not None]
+        return min(known) if known else None
 
 
 class Facts(msgspec.Struct):
@@ -91,10 +116,15 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
     problems = corpus.problems.collect()
     sources = corpus.sources.collect()
     trajectories = corpus.trajectories.select("run", "logged_steps", "n_steps").collect()
+    totals = corpus.totals.filter(pl.col("agrees").is_not_null()).collect()
     if run is not None:
         problems = problems.filter((pl.col("run") == run) | pl.col("run").is_null())
         sources = sources.filter(pl.col("run") == run)
         trajectories = trajectories.filter(pl.col("run") == run)
+        totals = totals.filter(pl.col("run") == run)
+    coverage = corpus.coverage.collect()
+    if run is not None:
+        coverage = coverage.filter(pl.col("run") == run)
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))
     stated = trajectories.filter(pl.col("logged_steps").is_not_null())
@@ -104,12 +134,31 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
         trajectories=trajectories.height,
         lost=sum(n for code, n in counts.items() if code in LOST),
         problems=counts,
-        reconcilable=stated.height,
-        reconciled=stated.filter(pl.col("logged_steps") == pl.col("n_steps")).height,
+        reconcilable=stated.height + totals.height,
+        reconciled=stated.filter(pl.col("logged_steps") == pl.col("n_steps")).height + int(totals["agrees"].sum()),
         unrecognised=counts.get("unrecognised", 0),
         files=dict(zip(formats["format"].to_list(), formats["len"].to_list(), strict=True)),
         bytes=int(read["bytes"].sum()),
+        understood=_understood(coverage),
+        fields=_field_names(coverage),
+        sampled=coverage["fields"].count(),
     )
+
+
+def _understood(coverage: pl.DataFrame) -> dict[str, Share]:
+    names = (*JUDGED, "fields")
+    return {name: Share(int(coverage[name].sum()), int(coverage[f"{name}_understood"].sum())) for name in names}
+
+
+def _field_names(coverage: pl.DataFrame) -> dict[str, FieldNames]:
+    """Names that any source of a format has."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    told = coverage.filter(pl.col("fields").is_not_null()).select("format", "fields_ignored", "fields_unknown")
+    for name, *lists in told.iter_rows():
+        own = found.setdefault(name, (set(), set()))
+        for names, text in zip(own, lists, strict=True):
+            names.update(filter(None, text.removesuffix(MORE).split(", ")))
+    return {name: FieldNames(sorted(own[0]), sorted(own[1])) for name, own in sorted(found.items()) if own[0] or own[1]}
 
 
 @lru_cache(maxsize=1)

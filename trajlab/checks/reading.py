@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajlab.checks.facts import Facts
+from trajlab.checks.facts import JUDGED, Facts
 from trajlab.checks.finding import Finding, Gate
 
 
@@ -32,7 +32,7 @@ def _identities(facts: Facts) -> Gate:
 def _reconciled(facts: Facts) -> Gate:
     reading = facts.reading
     if not reading.reconcilable:
-        return Gate(name="reconciled", status="not_applicable", message="no log states totals of its own")
+        return Gate(name="reconciled", status="not_applicable", message="no log and no companion states totals")
     return Gate(
         name="reconciled",
         status="passed" if reading.reconciled == reading.reconcilable else "failed",
@@ -40,27 +40,30 @@ def _reconciled(facts: Facts) -> Gate:
         n=reading.reconcilable,
         limit=float(reading.reconcilable),
         direction="equal",
-        message=f"{reading.reconciled} of {reading.reconcilable} logs that state their steps agree",
+        message=f"{reading.reconciled} of {reading.reconcilable} totals that logs and companions state agree",
         severity="alarm",
     )
 
 
 def _coverage(facts: Facts) -> Gate:
+    """The lowest share of what was there: a log whose calls are not understood is not covered by its bytes."""
     limit = facts.line("coverage", "at_least") or 0.99
     value = facts.reading.coverage
-    seen = facts.reading.trajectories + facts.reading.lost
     if value is None:
         return Gate(
             name="coverage", status="inconclusive", limit=limit, direction="at_least", message="nothing was read"
         )
+    shares = {name: facts.reading.understood[name] for name in JUDGED}
+    least = min((name for name in JUDGED if shares[name].seen), key=lambda name: shares[name].share or 0.0)
+    said = [f"{share.understood:,} of {share.seen:,} {name}" for name, share in shares.items() if share.seen]
     return Gate(
         name="coverage",
         status="passed" if value >= limit else "failed",
         value=value,
-        n=seen,
+        n=shares[least].seen,
         limit=limit,
         direction="at_least",
-        message=f"{facts.reading.trajectories} of {seen} records were read",
+        message=f"understood: {', '.join(said)}",
     )
 
 
@@ -74,8 +77,9 @@ def findings(facts: Facts) -> list[Finding]:
          "See the table of problems; trajlab formats lists what is read."),
         (reading.lost, "P002", f"{reading.lost} records or files could not be read and are in no number here",
          "See the table of problems: each has its source and line."),
-        (disagree, "P003", f"{disagree} of {reading.reconcilable} logs state another number of steps than was read",
-         "Look at them before trusting step counts; a crash inside a model call leaves no message."),
+        (disagree, "P003",
+         f"{disagree} of {reading.reconcilable} totals that logs and companions state differ from what was read",
+         "See not_reconciled in the table of problems; a crash inside a model call leaves no message."),
         (unplaced, "P004", f"{unplaced} trajectories have no training step or epoch and are in no period",
          "They count in the whole-run numbers only."),
     ]  # fmt: skip

@@ -12,19 +12,21 @@ import msgspec
 import polars as pl
 
 from trajlab.behavior.termination import BY_VERDICT, ENDED
+from trajlab.corpus.companions import join_companions
+from trajlab.corpus.coverage import Source, coverage_table
+from trajlab.corpus.lost import LOST
 from trajlab.corpus.manifest import Manifest
 from trajlab.corpus.metric_runs import MetricRun, runs_of
 from trajlab.corpus.metrics import problem_row, read_metric_logs
 from trajlab.corpus.parquet import write_frame
-from trajlab.corpus.parts import PARTS, file_sizes, whole_part
+from trajlab.corpus.parts import PARTS, UnitSummary, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.reconcile import acted, compare, differences
 from trajlab.corpus.rows import digest, failed
-from trajlab.corpus.settings import stated_settings
 from trajlab.errors import InfrastructureError
-from trajlab.formats import companion_format
+from trajlab.formats import companion_format, outcomes_of
 from trajlab.records import Problem
-from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
+from trajlab.schema import FACT_COLUMNS, OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
@@ -85,7 +87,7 @@ def scan_parts(folder: Path, manifest: Manifest, table: str) -> pl.LazyFrame:
 
 
 def assemble(folder: Path, manifest: Manifest) -> None:
-    """Write the assembled tables: overlay, outcomes, metrics, settings, sources and the problems found on the way."""
+    """Write the assembled tables: overlay, what companions say, metrics, sources and the problems found on the way."""
     target = folder / ASSEMBLED
     target.mkdir(exist_ok=True)
     for leftover in target.glob(".wip-*.parquet"):
@@ -95,26 +97,33 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         .select(
             "trajectory_id", "run", "format", "variant", "root", "source", "task_id", "native_id", "split",
             "train_step", "logged_correct", "logged_outcome", "logged_termination", "gradable", "content_digest",
+            "logged_epoch", "group_id", "attempt", "agent", "reward", "stop_reason",
         )
         .collect()
     )  # fmt: skip
     outcomes, problems = _outcomes(manifest.claims)
     metrics, unread = read_metric_logs(manifest.claims, trajectories)
-    metric_runs = runs_of(manifest.claims, trajectories)
-    settings, unset = stated_settings(manifest.claims, metric_runs)
-    problems += unread + unset
+    problems += unread
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
-    overlay, conflicts = _overlay(trajectories, outcomes, manifest.claims)
+    verdicts, conflicts = _with_verdicts(trajectories, outcomes)
     problems += conflicts
+    metric_runs = runs_of(manifest.claims, trajectories)
+    companions = join_companions(manifest.claims, verdicts, metric_runs)
+    problems += companions.problems
+    overlay = _overlay(verdicts, companions.overlay, manifest.claims)
     facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
     kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
     told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
     problems += [problem_row(run, source, found) for run, source, found in told]
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
+    _write(target, "facts", companions.facts)
+    _write(target, "totals", companions.totals)
+    _write(target, "run_config", companions.run_config)
     _write(target, "metrics", metrics)
-    _write(target, "run_config", settings)
-    _write(target, "sources", _sources(folder, manifest, metric_runs))
+    summaries = _summaries(folder, manifest)
+    _write(target, "sources", _sources(manifest, summaries, companions.notes, metric_runs))
+    _write(target, "coverage", _coverage(folder, manifest, summaries, overlay))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
 
 
@@ -138,7 +147,7 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
         path = PurePosixPath(item.file.relpath)
         folder = "" if path.parent == PurePosixPath() else str(path.parent)
         try:
-            for found in companion_format(item.format).read_outcomes(bundle):
+            for found in outcomes_of(companion_format(item.format), bundle):
                 if isinstance(found, Problem):
                     problems.append(_problem_row(item.run, item.file.relpath, found))
                 else:
@@ -158,9 +167,10 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 
 
-def _overlay(
-    trajectories: pl.DataFrame, outcomes: pl.DataFrame, claims: list[Claim]
+def _with_verdicts(
+    trajectories: pl.DataFrame, outcomes: pl.DataFrame
 ) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
+    """The trajectories with their verdict, whose it is and how they ended; and the verdicts that contradict the log."""
     verdicts = _verdicts(trajectories, outcomes)
     joined = trajectories.join(verdicts, on="trajectory_id", how="left", maintain_order="left")
     joined = joined.with_columns(
@@ -184,8 +194,6 @@ def _overlay(
         )
         .otherwise(pl.col("logged_termination"))
     )
-    joined = _mark_superseded(joined, claims)
-    joined = _mark_duplicates(joined)
     disagree = joined.filter(pl.col("logged_correct") != pl.col("resolved"))
     conflicts: list[tuple[object, ...]] = [
         (row["run"], row["source"], None, None, row["trajectory_id"], "verdict_conflict",
@@ -193,6 +201,19 @@ def _overlay(
         for row in disagree.iter_rows(named=True)
     ]  # fmt: skip
     return joined, conflicts
+
+
+def _overlay(joined: pl.DataFrame, told: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
+    """What the log says first, then what companions tell; re-runs and copies marked."""
+    logged = {"split": "split", "epoch": "logged_epoch"}
+    joined = _mark_superseded(joined, claims)
+    joined = _mark_retried(joined)
+    joined = _mark_duplicates(joined)
+    facts = told.rename({name: f"told_{name}" for name in told.columns if name != "trajectory_id"})
+    joined = joined.join(facts, on="trajectory_id", how="left", maintain_order="left")
+    return joined.with_columns(
+        pl.coalesce(*([logged[name]] if name in logged else []), f"told_{name}").alias(name) for name in FACT_COLUMNS
+    )
 
 
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -273,6 +294,24 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
     return joined.with_columns(superseded=pl.col("again") & same)
 
 
+def _mark_retried(joined: pl.DataFrame) -> pl.DataFrame:
+    """A failed attempt of NeMo-Gym's sidecar is replaced by the attempt of the same number that came after it."""
+    sidecar = (pl.col("format") == "nemo_gym") & (pl.col("variant") == "failures")
+    key = ["root", "rollouts", "group_id", "attempt"]
+    joined = joined.with_columns(rollouts=pl.col("source").str.replace(r"_failures(\.[^/]*)$", "$1"))
+    done = joined.filter((pl.col("format") == "nemo_gym") & ~sidecar, pl.col("attempt").is_not_null())
+    failures = joined.filter(sidecar, pl.col("attempt").is_not_null())
+    last = failures.unique(key, keep="last", maintain_order=True).select("trajectory_id")
+    replaced = pl.concat(
+        [
+            failures.join(done.select(key), on=key, how="semi").select("trajectory_id"),
+            failures.join(last, on="trajectory_id", how="anti").select("trajectory_id"),
+        ]
+    ).unique()
+    again = pl.col("trajectory_id").is_in(replaced["trajectory_id"].implode())
+    return joined.with_columns(superseded=pl.col("superseded") | again)
+
+
 def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     """The same record in a second file: equal content and identity, another source (equal samples are no copies)."""
     key = ["run", "format", "content_digest", "task_id", "native_id", "train_step"]
@@ -282,18 +321,64 @@ def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(duplicate=pl.col("copy").fill_null(value=False))
 
 
-def _sources(folder: Path, manifest: Manifest, metric_runs: dict[tuple[str, str], MetricRun]) -> pl.DataFrame:
-    made: dict[tuple[str, str], int] = {}
+def _summaries(folder: Path, manifest: Manifest) -> list[UnitSummary]:
+    """What came of each unit.
+
+    Raises:
+        InfrastructureError: A part is missing or cut short.
+    """
+    found = []
     for unit in manifest.units:
         summary = whole_part(folder, unit)
         if summary is None:
             raise damaged(folder, f"{PARTS}/{unit.key}")
+        found.append(summary)
+    return found
+
+
+def _sources(
+    manifest: Manifest,
+    summaries: list[UnitSummary],
+    notes: dict[tuple[str, str], str],
+    metric_runs: dict[tuple[str, str], MetricRun],
+) -> pl.DataFrame:
+    made: dict[tuple[str, str], int] = {}
+    for unit, summary in zip(manifest.units, summaries, strict=True):
         for item, count in zip(unit.bundles, summary.trajectories, strict=True):
             place = (item.bundle.file.root, item.bundle.file.relpath)
             made[place] = made.get(place, 0) + count
     rows = [
         (c.file.root, c.file.relpath, of.name if (of := metric_runs.get((c.file.root, c.file.relpath))) else c.run,
-         c.format, c.role,         c.file.size, None, made.get((c.file.root, c.file.relpath), 0))
+         c.format, c.role, c.file.size, None, made.get((c.file.root, c.file.relpath), 0),
+         notes.get((c.file.root, c.file.relpath)))
         for c in manifest.claims
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")
+
+
+def _coverage(
+    folder: Path, manifest: Manifest, summaries: list[UnitSummary], overlay: pl.DataFrame
+) -> pl.DataFrame:
+    sources = [
+        Source(item.bundle.file.root, item.bundle.file.relpath, item.run, item.bundle.format, item.bytes, own.lost,
+               own.lost_bytes)
+        for unit, summary in zip(manifest.units, summaries, strict=True)
+        for item, own in zip(unit.bundles, summary.coverage, strict=True)
+    ]  # fmt: skip
+    unread = {found.source for found in manifest.problems if found.problem.code in LOST}
+    sources += [
+        Source(item.file.root, item.file.relpath, item.run, None, item.file.size, 1, item.file.size)
+        for item in manifest.claims
+        if item.role in ("unclaimed", "unreadable") and item.file.relpath in unread
+    ]
+    steps = scan_parts(folder, manifest, "behaviour").select("trajectory_id", "n_steps")
+    logged = scan_parts(folder, manifest, "trajectories").select("trajectory_id", "logged_steps")
+    trajectories = (
+        overlay.lazy()
+        .select("trajectory_id", "root", "source", "termination")
+        .join(steps, on="trajectory_id", how="left")
+        .join(logged, on="trajectory_id", how="left")
+        .collect()
+    )
+    calls, commands = (scan_parts(folder, manifest, name) for name in ("tool_calls", "commands"))
+    return coverage_table(sources, trajectories, calls, commands, manifest.fields)

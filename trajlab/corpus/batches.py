@@ -87,10 +87,10 @@ class TableRows:
         return self._of_columns(list(zip(*rows, strict=True)))
 
     def _of_columns(self, columns: list[Any]) -> pl.DataFrame:
-        if self.of_trajectory:
-            columns.insert(0, _repeated(self._ids, self._counts))
-        schema = zip(_SCHEMAS[self.name], columns, strict=True)
-        return pl.DataFrame([_series(self.name, title, column, kind) for (title, kind), column in schema])
+        schema = _SCHEMAS[self.name][self.of_trajectory :]
+        told = zip(schema, columns, strict=True)
+        series = [_series(self.name, title, column, kind) for (title, kind), column in told]
+        return pl.DataFrame([_repeated(self._ids, self._counts), *series] if self.of_trajectory else series)
 
 
 class TableColumns(TableRows):
@@ -124,12 +124,9 @@ class TableColumns(TableRows):
         return self._of_columns(columns)
 
 
-def _repeated(values: Iterable[Any], counts: Iterable[int]) -> list[Any]:
-    """Each value as often as its count says."""
-    repeated: list[Any] = []
-    for value, count in zip(values, counts, strict=True):
-        repeated += [value] * count
-    return repeated
+def _repeated(ids: Sequence[str], counts: Sequence[int] | np.ndarray[Any, Any]) -> pl.Series:
+    """Each id as often as its count says."""
+    return pl.Series(_ID, ids, dtype=pl.String).gather(np.repeat(np.arange(len(ids)), counts))
 
 
 def _commands(rows: Sequence[Row], ids: Sequence[str], calls_of_ids: Sequence[int]) -> pl.DataFrame:
@@ -149,8 +146,8 @@ def _commands(rows: Sequence[Row], ids: Sequence[str], calls_of_ids: Sequence[in
     told = pl.DataFrame([_series(COMMANDS.name, title, column, pl.String) for title, column in words])[place]
     mask = np.array(masks)[place]
     last_calls = np.cumsum(calls_of_ids) - 1
-    whose = _repeated(ids, np.diff(first[last_calls] + counts[last_calls], prepend=0).tolist())
-    columns = {_ID: pl.Series(_ID, whose, dtype=pl.String)} | {column.name: column for column in told}
+    whose = _repeated(ids, np.diff(first[last_calls] + counts[last_calls], prepend=0))
+    columns = {_ID: whose} | {column.name: column for column in told}
     columns |= {title: pl.Series(title, (mask & bit) != 0) for title, bit in LABEL_BITS.items()}
     for title, values in (("call", np.array(calls)[call]), ("step", np.array(steps)[call]), ("position", position)):
         columns[title] = pl.Series(title, values)

@@ -15,7 +15,7 @@ from trajlab.corpus.views import TrajectoryView, corpus_html
 from trajlab.schema import BEHAVIOUR, MESSAGES, OVERLAY, TABLES, TRAJECTORIES
 
 _LOGGED = {
-    "logged_epoch": "epoch",
+    "logged_epoch": None,
     "logged_correct": None,
     "logged_outcome": None,
     "logged_termination": None,
@@ -53,14 +53,15 @@ class Corpus:
 
         Superseded and duplicate trajectories are there, marked; :attr:`current` leaves them out.
         """
-        source = scan_parts(self.folder, self.manifest, "trajectories")
+        source = scan_parts(self.folder, self.manifest, "trajectories").drop("split")
         overlay = self._assembled("overlay")
         behaviour = scan_parts(self.folder, self.manifest, "behaviour")
         joined = source.join(overlay, on="trajectory_id", how="left", maintain_order="left").join(
             behaviour, on="trajectory_id", how="left", maintain_order="left"
         )
         kept = [c for c in TRAJECTORIES.names if _LOGGED.get(c, c) == c]
-        return joined.select(*kept, pl.col("logged_epoch").alias("epoch"), *OVERLAY.names[1:], *BEHAVIOUR.names[1:])
+        assembled = [c for c in OVERLAY.names[1:] if c not in kept]
+        return joined.select(*kept, *assembled, *BEHAVIOUR.names[1:])
 
     @property
     def current(self) -> pl.LazyFrame:
@@ -116,11 +117,9 @@ class Corpus:
     @property
     def run_config(self) -> pl.LazyFrame:
         """Configured and applied values of the runs."""
-        parts = scan_parts(self.folder, self.manifest, "run_config")
-        tables = [parts]
-        if "run_config.parquet" in self.manifest.assembled:  # a corpus of an earlier version has none
-            tables.append(self._assembled("run_config"))
-        return pl.concat(tables).unique(["run", "name", "configured", "applied"], maintain_order=True)
+        logged = scan_parts(self.folder, self.manifest, "run_config")
+        told = pl.concat([logged, self._assembled("run_config")])
+        return told.unique(["run", "name", "configured", "applied"], maintain_order=True)
 
     @property
     def commands(self) -> pl.LazyFrame:
@@ -153,6 +152,16 @@ class Corpus:
         return self._assembled("outcomes")
 
     @property
+    def facts(self) -> pl.LazyFrame:
+        """Facts found in companion files, and with how many trajectories each was joined."""
+        return self._assembled("facts")
+
+    @property
+    def totals(self) -> pl.LazyFrame:
+        """Totals that companion files state, held against what was read."""
+        return self._assembled("totals")
+
+    @property
     def metrics(self) -> pl.LazyFrame:
         """Metrics of the trainers, by training step."""
         return self._assembled("metrics")
@@ -162,10 +171,15 @@ class Corpus:
         """Files found, and what came of them."""
         return self._assembled("sources")
 
+    @property
+    def coverage(self) -> pl.LazyFrame:
+        """How much of each source was understood."""
+        return self._assembled("coverage")
+
     def table(self, name: str) -> pl.LazyFrame:
         """A table of the schema by name."""
-        if name == "messages":
-            return self.messages
+        if name in ("messages", "run_config"):
+            return self.messages if name == "messages" else self.run_config
         if TABLES[name].origin == "assembled":
             return self._assembled(name)
         return scan_parts(self.folder, self.manifest, name)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import tempfile
-from collections.abc import Iterator
-from copy import deepcopy
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -21,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trajlab.corpus.plan import Claim, claim, gathered
-from trajlab.formats import companion_format, log_format
+from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
 from trajlab.metric_logs import metric_format
 from trajlab.sources.discover import discover
@@ -77,67 +75,109 @@ def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields |
 
 def fields_of_claim(said: Claim, shape: str) -> Fields | None:
     """:func:`fields_of` for a file that was claimed and looked at before."""
-    if said.format is None or not (records := list(_records(said.file, shape))):
+    records = [record for _, record in _records(said.file, shape, RECORDS)]
+    if said.format is None or not records:
         return None
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
-        return _compare(_Reader(said, shape, Path(folder)), records)
+        reader = _Reader(said, shape, Path(folder), _members(said))
+        read, tried, untried = _compare(reader, records, None, PLACES)
+    unread = sorted(tried - read)
+    ignored = tuple(name for name in unread if ignored_on_purpose(said.format, name))
+    unknown = tuple(name for name in unread if name not in ignored)
+    return Fields(tuple(sorted(read)), ignored, unknown, untried, len(records))
 
 
-def _records(file: SourceFile, shape: str) -> Iterator[Any]:
-    """The first records, as far as they can be decoded."""
+def first_records(file: SourceFile, most: int, longest: int) -> list[Any]:
+    """The first records of a file, decoded as far as they can be.
+
+    Args:
+        file: A JSON, JSON lines or Parquet file; of any other kind there are none.
+        most: Records at the most.
+        longest: Bytes of records at the most. A first record that is longer leaves nothing.
+    """
+    shape = Probe(file).shape
+    if shape in ("object", "list") and file.size > longest and (shape == "object" or most <= 2):
+        return []
+    found: list[Any] = []
+    size = 0
+    for length, record in _records(file, shape, most):
+        size += length
+        if size > longest and (found or length > longest):
+            break
+        found.append(record)
+    return found
+
+
+def _records(file: SourceFile, shape: str, most: int) -> Iterator[tuple[int, Any]]:
+    """The first records with their length, as far as they can be decoded."""
     bundle = Bundle("", "", (file,))
     if shape == "parquet":
-        yield from islice(parquet_rows(bundle, []), RECORDS)
+        yield from ((0, row) for row in islice(parquet_rows(bundle, []), most))
         return
-    if shape == "object" and file.size > LARGEST_DOCUMENT:
-        return
-    if shape == "object":
-        data = [document(file, [])]
+    if shape == "object" and file.size <= LARGEST_DOCUMENT:
+        data: Iterable[bytes] = [document(file, [])]
     elif shape in ("list", "lines"):
         source = elements(bundle, []) if shape == "list" else lines(bundle, [])
-        data = [line.data for line in islice(source, RECORDS)]
+        data = (line.data for line in islice(source, most))
     else:
         return
-    size = 0
     for one in data:
-        size += len(one)
-        if size > LONGEST and size > len(one):
-            return
         try:
-            yield loads(one).value
-        except ValueError:
+            yield len(one), loads(one).value
+        except (ValueError, RecursionError):
             continue  # a record that cannot be read is a problem of the ingest; here it only tells no fields
+
+
+def field_names(records: list[Any]) -> list[str]:
+    """Names of all fields of records, sorted; list positions are ``*``."""
+    return sorted({_name(place) for place, _ in _leaves(records, ())})
+
+
+def _name(place: Place) -> str:
+    return ".".join("*" if isinstance(part, int) else part for part in place[1:])
+
+
+def ignored_on_purpose(format_name: str, field: str) -> bool:
+    """Whether a reader passes a field over on purpose."""
+    return any(fnmatchcase(field, pattern) for pattern in IGNORED.get(format_name, ()))
+
+
+def read_among(said: Claim, members: list[SourceFile], records: list[Any], names: frozenset[str]) -> set[str]:
+    """Those of the named fields that the reader of a source reads; each is changed in one place."""
+    with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
+        reader = _Reader(said, Probe(said.file).shape, Path(folder), members)
+        # One by one: a longer value moves the records behind it, and a place in the file is part of what is read.
+        return {name for record in records for name in _compare(reader, [record], names, places=1)[0]}
 
 
 class _Reader:
     """Reads changed copies of a file, in a folder that looks like its own."""
 
-    def __init__(self, said: Claim, shape: str, folder: Path) -> None:
+    def __init__(self, said: Claim, shape: str, folder: Path, members: list[SourceFile]) -> None:
         self.said, self.shape = said, shape
         self.root = folder
         self.path = folder / said.file.relpath
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.members = _members(said)
+        self.members = members
         source = Path(said.file.path)
         beside = [one for one in sorted(source.parent.iterdir()) if one.is_file()][:SIBLINGS]
         for other in {*beside, *(Path(member.path) for member in self.members)} - {source}:
             copy = folder / other.relative_to(said.file.root)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(other, copy)
+            copy.symlink_to(other.resolve())
 
     def read(self, records: list[Any]) -> list[Any] | None:
         """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
         try:
             self._write(records)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
             return None
         said = self.said
         files = tuple(self._copy(member) for member in self.members)
         bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
             module = companion_format(bundle.format)
-            settings = getattr(module, "read_settings", None)
-            return [*module.read_outcomes(bundle), *(settings(bundle) if settings is not None else ())]
+            return [*outcomes_of(module, bundle), *facts_of(module, bundle)]
         if said.role == "metrics":
             return list(metric_format(bundle.format).read_metrics(bundle))
         return list(log_format(bundle.format).read(bundle))
@@ -174,14 +214,24 @@ def _below(file: SourceFile, root: str) -> SourceFile:
     return SourceFile(root, relpath, file.path, file.size, file.mtime_ns)
 
 
-def _compare(reader: _Reader, records: list[Any]) -> Fields:
+def _compare(
+    reader: _Reader, records: list[Any], names: frozenset[str] | None, places: int
+) -> tuple[set[str], set[str], int]:
+    """Fields that are read, fields that were changed, and the number of those beyond the most.
+
+    Args:
+        reader: Reads changed copies.
+        records: The records.
+        names: Fields to change; ``None``: all.
+        places: Places of a field that are changed before it counts as unread.
+    """
     before = reader.read(records)
     tried: dict[str, int] = {}
     read: set[str] = set()
     untried: set[str] = set()
     for place, value in _leaves(records, ()):
-        name = ".".join("*" if isinstance(part, int) else part for part in place[1:])
-        if name in read or tried.get(name, 0) >= PLACES:
+        name = _name(place)
+        if (names is not None and name not in names) or name in read or tried.get(name, 0) >= places:
             continue
         if name not in tried and len(tried) >= MOST:
             untried.add(name)
@@ -189,11 +239,7 @@ def _compare(reader: _Reader, records: list[Any]) -> Fields:
         tried[name] = tried.get(name, 0) + 1
         if any(reader.read(_with(records, place, other)) != before for other in _others(value)):
             read.add(name)
-    unread = sorted(tried.keys() - read)
-    patterns = IGNORED.get(reader.said.format or "", ())
-    ignored = tuple(name for name in unread if any(fnmatchcase(name, pattern) for pattern in patterns))
-    unknown = tuple(name for name in unread if name not in ignored)
-    return Fields(tuple(sorted(read)), ignored, unknown, len(untried), len(records))
+    return read, set(tried), len(untried)
 
 
 def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
@@ -221,17 +267,12 @@ def _others(value: Any) -> list[Any]:
 
 
 def _with(records: list[Any], place: Place, value: Any) -> list[Any]:
-    """The records with another value at a place."""
+    """The records with another value at a place; what does not lie on the way to it is shared."""
     changed = list(records)
-    first = place[0]
-    if not isinstance(first, int):
-        raise TypeError(f"a record's number was expected, found {first!r}")
-    if len(place) == 1:
-        changed[first] = value
-        return changed
-    changed[first] = deepcopy(records[first])
-    inner = changed[first]
-    for part in place[1:-1]:
-        inner = inner[part]
+    inner: Any = changed
+    for part in place[:-1]:
+        held = inner[part]
+        inner[part] = held = list(held) if isinstance(held, list) else dict(held)
+        inner = held
     inner[place[-1]] = value
     return changed

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import ASSEMBLED, assemble, assembled_whole, assembly_key
+from trajlab.corpus.field_sample import sample_fields
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
 from trajlab.corpus.parts import (
     Unit,
@@ -143,9 +145,10 @@ def _ingest(
     if not any(item.role in ("log", "metrics") for item in claims):
         raise _nothing_to_read(options.sources, claims)
     units = _plan(logs, before, folder, options)
+    fields, unseen = sample_fields(logs, before.fields if before is not None and before.trajlab == __version__ else ())
+    found = [*_found_problems(problems, claims), *(FoundProblem(c.file.relpath, p, c.run) for c, p in unseen)]
     manifest = Manifest(
-        claims=claims, units=units, problems=_found_problems(problems, claims), rules=RULES_VERSION,
-        mapping=options.mapping,
+        claims=claims, units=units, problems=found, fields=fields, rules=RULES_VERSION, mapping=options.mapping
     )
     key = assembly_key(manifest)
     pending = [unit for unit in units if whole_part(folder, unit) is None]

@@ -11,6 +11,7 @@ import msgspec
 
 from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
+from trajlab.corpus.field_sample import SampledFields
 from trajlab.corpus.parts import Unit
 from trajlab.corpus.plan import Claim
 from trajlab.errors import InfrastructureError, UsageError
@@ -41,6 +42,8 @@ class Manifest(msgspec.Struct):
     problems: list[FoundProblem] = []
     mapping: FieldMapping | None = None
     """The user's own mapping that it was read by."""
+    fields: list[SampledFields] = []
+    """What a sample of the logs tells of their fields."""
     rules: str = ""
     """Version of the behaviour rules that the derived tables follow."""
     assembled_from: str = ""

@@ -13,6 +13,7 @@ import msgspec
 import xxhash
 
 from trajlab.corpus.batches import TableRows
+from trajlab.corpus.lost import LOST, BundleCoverage, bundle_coverage
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.rows import PartRows, Place, failed
 from trajlab.errors import TrajlabError
@@ -37,6 +38,12 @@ class UnitBundle(msgspec.Struct, frozen=True):
     forced_run: bool = False
     """The user named the run: the log's own name is not asked."""
 
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk that the bundle covers."""
+        bundle = self.bundle
+        return bundle.end - bundle.start if bundle.end is not None else sum(file.size for file in bundle.files)
+
 
 class Unit(msgspec.Struct, frozen=True):
     """A planned piece of work: bundles read together into one part."""
@@ -48,10 +55,7 @@ class Unit(msgspec.Struct, frozen=True):
     @property
     def bytes(self) -> int:
         """Bytes on disk that the unit covers."""
-        return sum(
-            (b.bundle.end - b.bundle.start) if b.bundle.end is not None else sum(f.size for f in b.bundle.files)
-            for b in self.bundles
-        )
+        return sum(bundle.bytes for bundle in self.bundles)
 
 
 class UnitSummary(msgspec.Struct):
@@ -62,6 +66,8 @@ class UnitSummary(msgspec.Struct):
     problems: list[int]
     slice_digest: str | None = None
     """Digest of the bytes, for a slice: the slice of a grown file need not be read again."""
+    coverage: list[BundleCoverage] = []
+    """What of each bundle was not read."""
     files: dict[str, int] = {}
     """Bytes of every table file: a part in which one is missing or cut short is read again."""
 
@@ -82,7 +88,7 @@ def whole_part(folder: Path, unit: Unit) -> UnitSummary | None:
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
     del found[SUMMARY]
-    whole = found == summary.files and len(summary.trajectories) == len(unit.bundles)
+    whole = found == summary.files and len(summary.trajectories) == len(summary.coverage) == len(unit.bundles)
     return summary if whole else None
 
 
@@ -150,8 +156,10 @@ def read_unit(task: UnitTask) -> UnitSummary:
     try:
         for item in unit.bundles:
             before, problems = rows.trajectories, rows.problems
-            _read_bundle(item, rows)
-            summary.trajectories.append(rows.trajectories - before)
+            lost = _read_bundle(item, rows)
+            made = rows.trajectories - before
+            summary.trajectories.append(made)
+            summary.coverage.append(bundle_coverage(item.bundle, item.bytes, made, lost))
             summary.problems.append(rows.problems - problems)
         for table in rows.tables.values():
             writer.write(table)
@@ -168,20 +176,29 @@ def read_unit(task: UnitTask) -> UnitSummary:
     return summary
 
 
-def _read_bundle(item: UnitBundle, rows: PartRows) -> None:
+def _read_bundle(item: UnitBundle, rows: PartRows) -> list[Problem]:
+    """Read a bundle into rows; returns the problems that mean a record was lost."""
     bundle = item.bundle
     place = Place(item.run, bundle.format, bundle.file.root, bundle.file.relpath, item.place)
+    lost: list[Problem] = []
+    before = rows.trajectories, rows.problems
     try:
         for key, record in identified(item):
             if isinstance(record, Problem):
                 rows.note(place, record)
+                if record.code in LOST:
+                    lost.append(record)
                 continue
             own = place if record.run in (None, item.run) else msgspec.structs.replace(place, run=record.run)
             rows.add(own, key, record)
     except (TrajlabError, MemoryError):
         raise
     except Exception as error:  # a defect of ours, met in one file, must not cost the others
-        rows.note(place, rest_not_read(error))
+        lost.append(rest_not_read(error))
+        rows.note(place, lost[-1])
+    if bundle.end is None and (rows.trajectories, rows.problems) == before:
+        rows.note(place, Problem("no_records", "it holds nothing that is a trajectory"))
+    return lost
 
 
 def identified(item: UnitBundle) -> Iterator[tuple[str, Trajectory | Problem]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import xxhash
+from msgspec.structs import astuple
 
 from trajlab.behavior.derive import Derived, derive
 from trajlab.behavior.repetition import TAIL_CHARACTERS, is_repetitive
@@ -166,29 +167,28 @@ class PartRows:
     def _add_calls(self, steps: Sequence[Step]) -> tuple[list[int], list[int]]:
         """Rows of the calls; returns the digests of the agent's own, in order, and the lengths of all results."""
         calls = [call for step in steps for call in step.calls]
-        tools = [call.tool for call in calls]
-        commands = [call.command for call in calls]
-        arguments = [
-            _arguments_text(call) if command is None else command for call, command in zip(calls, commands, strict=True)
-        ]
+        if not calls:
+            return [], []
+        columns = zip(*map(astuple, calls), strict=True)
+        tools, _, commands, ids, outputs, exit_codes, errors, executed, invalid, requestors, seconds = columns
+        arguments: Sequence[str] = [_arguments_text(call) for call in calls] if None in commands else commands
         requests = _request_digests(tools, arguments)
-        outputs = [call.output for call in calls]
-        requestors = [call.requestor for call in calls]
+        lengths = [None if output is None else len(output) for output in outputs]
         self._calls.add(
             range(1, len(calls) + 1),
             [number for number, step in enumerate(steps, 1) for _ in step.calls],
             tools,
-            [call.call_id for call in calls],
+            ids,
             commands,
             [len(text) or None for text in arguments],
             requests,
-            [None if output is None else len(output) for output in outputs],
-            [call.exit_code for call in calls],
-            [call.is_error for call in calls],
-            [call.executed for call in calls],
-            [call.invalid for call in calls],
+            lengths,
+            exit_codes,
+            errors,
+            executed,
+            invalid,
             requestors,
-            [call.seconds for call in calls],
+            seconds,
         )
         if self._keep_texts:
             for number, (command, text, output) in enumerate(zip(commands, arguments, outputs, strict=True), 1):
@@ -198,23 +198,27 @@ class PartRows:
                     self._text("output", number, output)
         if requestors.count("agent") != len(requestors):
             requests = [request for request, by in zip(requests, requestors, strict=True) if by == "agent"]
-        return requests, [len(output or "") for output in outputs]
+        return requests, [length or 0 for length in lengths]
 
     def _add_steps(self, steps: Sequence[Step]) -> tuple[int, int | None]:
         """Rows of the steps; returns the characters the agent wrote outside and inside of reasoning."""
-        chars = [len(step.text) for step in steps]
-        reasoning = [None if step.reasoning is None else len(step.reasoning) for step in steps]
+        if not steps:
+            return 0, None
+        columns = zip(*map(astuple, steps), strict=True)
+        texts, thoughts, calls, invalid, finish_reasons, prompt_tokens, completion_tokens, costs, timestamps = columns
+        chars = list(map(len, texts))
+        reasoning = [None if thought is None else len(thought) for thought in thoughts]
         self._steps.add(
             range(1, len(steps) + 1),
-            [len(step.calls) for step in steps],
+            map(len, calls),
             chars,
             reasoning,
-            [step.invalid_action for step in steps],
-            [step.finish_reason for step in steps],
-            [step.prompt_tokens for step in steps],
-            [step.completion_tokens for step in steps],
-            [step.cost for step in steps],
-            [step.timestamp for step in steps],
+            invalid,
+            finish_reasons,
+            prompt_tokens,
+            completion_tokens,
+            costs,
+            timestamps,
         )
         for number, step in enumerate(steps, 1) if self._keep_texts else ():
             if step.text:

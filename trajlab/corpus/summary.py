@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import polars as pl
 
+from trajlab.corpus.coverage import MORE
 from trajlab.schema import TABLES, TRAJECTORIES
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class Summary(msgspec.Struct):
     """Rows per table."""
     observed: pl.DataFrame
     """Per trajectory column: rows recorded, share recorded."""
+    coverage: pl.DataFrame
+    """Per run and format: shares understood of bytes, records, turns, calls and, in a sample, fields; unknown ones."""
     problems: pl.DataFrame
     """Problems by code."""
     files: pl.DataFrame
@@ -42,6 +45,7 @@ class Summary(msgspec.Struct):
             problems = "none" if self.problems.is_empty() else f"\n{self.problems}"
             said = [] if self.runs.is_empty() else [str(self.runs)]
             said += [] if self.metrics.is_empty() else [f"metrics:\n{self.metrics}"]
+            said += [] if self.coverage.is_empty() else [f"understood, as shares:\n{self.coverage}"]
             said += [f"files:\n{self.files}", f"problems: {problems}"]
             if not self.runs.is_empty():
                 said.append(f"not recorded by any log: {', '.join(self.not_observed) or 'none'}")
@@ -78,7 +82,32 @@ def summarise(corpus: Corpus) -> Summary:
         share=pl.col("recorded") / max(trajectories.height, 1)
     )
     rows = {name: corpus.table(name).select(pl.len()).collect().item() for name in TABLES}
-    return Summary(runs, rows, observed, problems, files, _metrics(corpus))
+    return Summary(runs, rows, observed, _coverage(corpus), problems, files, _metrics(corpus))
+
+
+def _coverage(corpus: Corpus) -> pl.DataFrame:
+    """Shares of sums; null where there was nothing."""
+    kinds = ("bytes", "records", "turns", "calls", "fields")
+    seen = [pl.col(name).sum().alias(f"{name}_seen") for name in kinds]
+    understood = [pl.col(f"{name}_understood").sum() for name in kinds]
+    unknown = pl.col("fields_unknown").str.split(", ").explode().drop_nulls().unique().sort()
+    return (
+        corpus.coverage.group_by("run", "format")
+        .agg(
+            pl.len().alias("sources"),
+            *seen,
+            *understood,
+            pl.col("fields").count().alias("sources with fields"),
+            unknown.filter(~unknown.is_in(["", MORE])).str.join(", ").alias("unknown fields"),
+        )
+        .with_columns(
+            pl.when(pl.col(f"{name}_seen") > 0).then(pl.col(f"{name}_understood") / pl.col(f"{name}_seen")).alias(name)
+            for name in kinds
+        )
+        .select("run", "format", "sources", *kinds, "sources with fields", "unknown fields")
+        .sort("run", "format", nulls_last=True)
+        .collect()
+    )
 
 
 def _metrics(corpus: Corpus) -> pl.DataFrame:

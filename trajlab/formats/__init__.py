@@ -14,9 +14,15 @@ is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other form
 A format whose files hold metrics of the trainer, too, names in ``METRICS`` the metric log and its variant that read them:
 one reader claims a file, two tables are filled from it.
 
-A companion (outcomes, predictions) has ``read_outcomes(bundle)`` in place of ``read``, and ``read_settings(bundle)``, too, if
-it holds settings of a run. Metric logs of trainers are read
-by :mod:`trajlab.metric_logs`.
+A companion speaks about trajectories of other files. It has, in place of ``read``, one or both of
+
+- ``read_outcomes(bundle)``: yields :class:`Outcome`, verdicts by task,
+- ``read_facts(bundle)``: yields :class:`Fact` (by native id, or by training step), :class:`Total` (what it states about
+  them, to be held against what was read), settings of the run, and :class:`Unjoined` for what has no place, with the
+  reason; ``SPEAKS_OF`` then tells, variant by variant, the formats of those trajectories.
+
+Assembly joins them with what was read; a companion that comes later changes the assembled tables and no part. Metric
+logs of trainers are read by :mod:`trajlab.metric_logs`; they may have ``read_facts``, too.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import msgspec
 
-from trajlab.records import Problem, Trajectory
+from trajlab.records import Problem, RunSetting, Trajectory
 
 if TYPE_CHECKING:
     from trajlab.sources.files import Bundle
@@ -54,6 +60,41 @@ class Outcome(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
+class Fact(msgspec.Struct, frozen=True):
+    """One fact about trajectories of other files, found in a companion."""
+
+    column: str
+    """Column of the table ``overlay`` it fills (one of ``FACT_COLUMNS`` of the schema)."""
+    value: str | int | float | bool
+    native_id: str | None = None
+    """The trajectory it is about, by the id that its own log gives it."""
+    train_step: int | None = None
+    """Where no id is given: it is about every trajectory of this training step."""
+
+
+class Total(msgspec.Struct, frozen=True):
+    """One total that a companion states about trajectories of other files."""
+
+    name: str
+    """What is counted: a key of ``COUNTED`` in :mod:`trajlab.corpus.totals`."""
+    value: float
+    files: tuple[str, ...] = ()
+    """Names of the files beside the companion that it counts; empty: all logs it speaks of."""
+    train_step: int | None = None
+    agent: str | None = None
+    planned: bool = False
+    """What was to be done: fewer records are no contradiction, but attempts without any."""
+
+
+class Unjoined(msgspec.Struct, frozen=True):
+    """What a companion holds and nothing joins, with the reason."""
+
+    reason: str
+
+
+FoundFact = Fact | Total | Unjoined | RunSetting | Problem
+
+
 class LogFormat(Protocol):
     """A module that reads trajectories."""
 
@@ -67,15 +108,30 @@ class LogFormat(Protocol):
 
 
 class CompanionFormat(Protocol):
-    """A module that reads verdicts about trajectories of other files."""
+    """A module that reads what a file says about trajectories of other files."""
 
     VARIANTS: dict[str, Variant]
 
     def recognise(self, probe: Probe) -> str | None:
         """Name of the variant, or ``None``."""
 
-    def read_outcomes(self, bundle: Bundle) -> Iterator[Outcome | Problem]:
-        """Yield what the bundle holds."""
+
+def outcomes_of(module: object, bundle: Bundle) -> Iterator[Outcome | Problem]:
+    """The verdicts in a companion; none where its format holds none."""
+    read = getattr(module, "read_outcomes", None)
+    return iter(()) if read is None else cast("Iterator[Outcome | Problem]", read(bundle))
+
+
+def facts_of(module: object, bundle: Bundle) -> Iterator[FoundFact]:
+    """The facts, totals and settings in a companion or metric log; none where its format holds none."""
+    read = getattr(module, "read_facts", None)
+    return iter(()) if read is None else cast("Iterator[FoundFact]", read(bundle))
+
+
+def speaks_of(module: object, variant: str) -> frozenset[str]:
+    """Formats of the trajectories that a companion's facts are about."""
+    named: dict[str, frozenset[str]] = getattr(module, "SPEAKS_OF", {})
+    return named.get(variant, frozenset())
 
 
 LOGS: dict[str, str] = {
@@ -128,7 +184,7 @@ FALLBACK_LOGS: dict[str, str] = {
 
 COMPANIONS: dict[str, str] = {
     "swebench_report": "SWE-bench evaluation reports",
-    "trainer_sidecars": "files beside trainers' rollouts: summaries, annotations, states (named, not joined)",
+    "trainer_sidecars": "files beside trainers' rollouts: summaries, annotations, states",
     "predictions": "SWE-bench predictions (preds.json)",
     "harness_files": "settings, locks and totals of harnesses",
 }

@@ -34,6 +34,7 @@ class _Shell(msgspec.Struct, gc=False):
 
 
 _decode_shell = msgspec.json.Decoder(_Shell).decode
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
 _EXIT_CODE = re.compile(r"exit code:? (-?\d{1,5})\b", re.IGNORECASE)
 
 
@@ -224,11 +225,15 @@ class Conversation:
     def _call(self, step: Step, tool: str | None, arguments: Any, call_id: str | None) -> None:
         known, invalid, command = arguments, None, None
         if arguments.__class__ is str:
-            command = _command(arguments) if kind_of_tool(tool) == "shell" else None
+            if kind_of_tool(tool) == "shell":
+                try:
+                    command = _decode_shell(arguments).command
+                except _UNDECODABLE:
+                    command = None  # not as usual: they are looked at in full
             if command is None:
                 try:
                     known = _decode(arguments)
-                except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                except _UNDECODABLE:
                     known, invalid = None, "unparsable"
         elif arguments is not None and arguments.__class__ is not dict:
             arguments, invalid = msgspec.json.encode(arguments).decode(), "unparsable"
@@ -285,14 +290,6 @@ class Conversation:
             self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
             return
         self.messages.append(Message(role, text, len(self.steps) or None))
-
-
-def _command(arguments: str) -> str | None:
-    """The command in the arguments of a shell, where they are as usual; ``None``: they must be looked at in full."""
-    try:
-        return _decode_shell(arguments).command
-    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-        return None
 
 
 def _answer(call: ToolCall, text: str) -> None:

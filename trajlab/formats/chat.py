@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -281,7 +282,6 @@ def _messages(row: Row) -> list[ChatMessage] | None:
 
 
 def _trajectory(row: Row, bundle: Bundle) -> Trajectory:
-    path = PurePosixPath(bundle.file.relpath)
     evaluated = to_bool(_first(row.resolved, row.target, _report(row.test_result)))
     verdict = to_bool(_first(row.is_correct, row.correct, row.acc, row.success))
     stop = _word(
@@ -298,7 +298,7 @@ def _trajectory(row: Row, bundle: Bundle) -> Trajectory:
         task_id=_word(_first(row.instance_id, row.task_id, row.problem_id, row.question_id)),
         group_id=_word(_first(row.group_id, row.group_index)),
         attempt=to_int(_first(row.attempt, row.trial)),
-        split=split or ("validation" if {"val", "validation", "eval"} & set(path.parts[:-1]) else None),
+        split=split or _split_of(bundle.file.relpath),
         train_step=to_int(_first(row.train_step, row.training_step, row.global_step, row.step)),
         epoch=to_int(row.epoch),
         agent=_word(row.agent),
@@ -313,8 +313,16 @@ def _trajectory(row: Row, bundle: Bundle) -> Trajectory:
     )
 
 
+@lru_cache(maxsize=64)
+def _split_of(relpath: str) -> str | None:
+    return "validation" if {"val", "validation", "eval"} & set(PurePosixPath(relpath).parts[:-1]) else None
+
+
 def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None
 
 
 def _word(value: Any) -> str | None:

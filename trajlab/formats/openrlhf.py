@@ -77,7 +77,7 @@ def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
             yield found
     yield from problems
     if read_:
-        message = f"{read_:,} samples, one of each logged step: OpenRLHF logs the first of a batch, the others are not seen"
+        message = f"{read_:,} samples, one of each logged step: OpenRLHF logs the first of a batch, no other is seen"
         yield Problem("one_sample_a_step", message)
 
 
@@ -92,7 +92,7 @@ def _trajectory(event: Text) -> Trajectory | Problem:
     marked = is_marked(text)
     parts = None if marked else _prompt_and_rollout(text)
     if parts is None and not marked:
-        message = "no role word tells where the prompt ends; expected lines `user` and `assistant`; the sample is not read"
+        message = "no role word tells where the prompt ends; expected lines `user` and `assistant`; not read"
         return Problem("unreadable_record", message, event.record)
     trajectory = Trajectory(
         "events", str(event.record), train_step=event.step, agent="openrlhf", split="train", line=event.record

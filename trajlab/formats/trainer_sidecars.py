@@ -1,25 +1,29 @@
-"""Files that trainers write beside their rollouts. Known for what they are; none holds a verdict to join.
+"""Files that trainers write beside their rollouts, and what they say about them.
 
-The settings of a run are read (``read_settings``). What prime-rl learns of a trace later (whether it was trained on, with
-which credit, at which step) and rLLM's summaries of a step are facts for the tables to come; until then they are named,
-so that nobody takes them for logs that could not be read.
+What prime-rl learns of a trace later (whether it was trained on, with which credit, at which step), are facts
+for the overlay; totals of rLLM, NeMo-Gym and SkyRL are held
+against what was read. What has no place says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from trajlab.formats import Outcome, Variant
-from trajlab.formats._trainer_rows import first_object, rows, run_settings
-from trajlab.records import Problem, RunSetting
+from trajlab.formats import FoundFact, Unjoined, Variant
+from trajlab.formats import _sidecar_facts as facts
+from trajlab.formats._trainer_rows import first_object
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 
 VARIANTS = {
     "nemo_gym_aggregates": Variant("NeMo-Gym aggregates: metrics by agent, by task, reward profiles", frozenset()),
     "nemo_gym_inputs": Variant("NeMo-Gym `…_materialized_inputs.jsonl`: requests before their rollouts", frozenset()),
-    "prime_rl_annotations": Variant("prime-rl `annotations/<producer>`: facts about traces by `trace_id`", frozenset()),
+    "prime_rl_annotations": Variant(
+        "prime-rl `annotations/<producer>`: facts about traces by `trace_id`",
+        frozenset({"effective", "filter_reason", "advantage", "trained_at_step"}),
+    ),
     "prime_rl_index": Variant("prime-rl `*.index.jsonl`: where records stand in a stream", frozenset()),
+    "rllm_eval_results": Variant("rLLM results of an evaluation: `dataset_name`, `score`, `items`", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
     "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
     "tinker_config": Variant(
@@ -31,9 +35,35 @@ VARIANTS = {
     ),
 }
 
+_NEMO_GYM, _RLLM = frozenset({"nemo_gym"}), frozenset({"rllm"})
+SPEAKS_OF = {
+    "nemo_gym_aggregates": _NEMO_GYM,
+    "nemo_gym_inputs": _NEMO_GYM,
+    "prime_rl_annotations": frozenset({"verifiers"}),
+    "rllm_eval_results": _RLLM,
+    "rllm_summary": _RLLM,
+    "skyrl_metrics": frozenset({"skyrl"}),
+    "tinker_config": frozenset({"tinker"}),
+}
+"""Formats of the trajectories that each is about."""
+
+_READERS: dict[str, Callable[[Bundle], Iterator[FoundFact]]] = {
+    "nemo_gym_aggregates": facts.nemo_gym_aggregates,
+    "nemo_gym_inputs": facts.nemo_gym_inputs,
+    "prime_rl_annotations": facts.prime_rl_annotations,
+    "rllm_eval_results": facts.rllm_eval_results,
+    "rllm_summary": facts.rllm_summary,
+    "skyrl_metrics": facts.skyrl_metrics,
+    "tinker_config": facts.tinker_config,
+}
+_NO_PLACE = {
+    "prime_rl_index": "places of records in a stream, which is read whole: nothing about a trajectory",
+    "tinker_summaries": "rewards and lengths of rollouts whose text is not logged: no trajectory to join them with",
+}
+
 _AGGREGATES = {"agent_ref", "agent_metrics"}
 _TINKER = {"log_path", "model_name"}
-"""Options that every training of tinker-cookbook has (``rl/train.py``, ``supervised/train.py``, ``preference/train_dpo.py``)."""
+"""Options that every training of tinker-cookbook has: ``train.py`` of ``rl`` and ``supervised``, ``train_dpo.py``."""
 
 
 def recognise(probe: Probe) -> str | None:
@@ -50,6 +80,8 @@ def recognise(probe: Probe) -> str | None:
         return "tinker_config"
     if keys >= _AGGREGATES:
         return "nemo_gym_aggregates"
+    if keys >= {"dataset_name", "score", "total", "correct", "items", "signal_averages"}:
+        return "rllm_eval_results"
     return "rllm_summary" if keys >= {"training_step", "num_episodes", "episode_files"} else None
 
 
@@ -71,14 +103,9 @@ def _of_lines(probe: Probe) -> str | None:
     return "prime_rl_annotations" if "trace_id" in first and ("info" in first or "branches" in first) else None
 
 
-def read_outcomes(bundle: Bundle) -> Iterator[Outcome | Problem]:
-    """No verdict stands in them; what is in none of the tables is told as not read."""
-    if bundle.variant != "tinker_config":
-        yield Problem("not_read", f"known, but its facts have no table yet: {VARIANTS[bundle.variant].doc}")
-
-
-def read_settings(bundle: Bundle) -> Iterator[RunSetting | Problem]:
-    """Settings by dotted name, where the file holds any; lists are none."""
-    if bundle.variant == "tinker_config":
-        for row in rows(bundle):
-            yield from [row] if isinstance(row, Problem) else run_settings(row.value)
+def read_facts(bundle: Bundle) -> Iterator[FoundFact]:
+    """Facts, totals and settings; of what nothing joins, the reason."""
+    if (reason := _NO_PLACE.get(bundle.variant)) is not None:
+        yield Unjoined(reason)
+        return
+    yield from _READERS[bundle.variant](bundle)

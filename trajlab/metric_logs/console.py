@@ -28,8 +28,8 @@ VARIANTS = {
     "slime": Variant("slime: `rollout N: {…}`, `step N: {…}`, `perf N: {…}`, `eval N: {…}`", frozenset()),
     "skyrl": Variant("SkyRL: `Step N:` and a dictionary over several lines", frozenset()),
     "areal": Variant(
-        "AReaL: `Epoch a/b Step c/d Train step e/f done.` and a table in box characters; the step counts from 0, as in its "
-        "other loggers",
+        "AReaL: `Epoch a/b Step c/d Train step e/f done.` and a table in box characters; the step counts from 0, as in "
+        "its other loggers",
         frozenset(),
     ),
     "trl": Variant(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trajlab.formats import FoundFact
+from trajlab.formats._sidecar_facts import trainer_state
 from trajlab.metric_logs import Metric, Variant
 from trajlab.metric_logs._rows import read_rows
 from trajlab.records import Problem
@@ -41,3 +43,12 @@ def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
     else:
         yield Problem("wrong_type", "log_history is no list; expected rows of metrics")
     yield from problems
+
+
+SPEAKS_OF = {"log_history": frozenset({"trl"})}
+"""Formats of the trajectories that its facts are about."""
+
+
+def read_facts(bundle: Bundle) -> Iterator[FoundFact]:
+    """Epoch and split by step, settings, and the mean reward of the training steps."""
+    return trainer_state(bundle)

@@ -24,7 +24,16 @@ from trajlab.measures.hacks import HackCandidates, hack_candidates
 from trajlab.measures.policy import Policy, policy_facts
 from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct_by_tool, reward_by_outcome
 from trajlab.report.course_rows import change_rows, course_result, share_rows
-from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_atomically, write_result
+from trajlab.report.result import (
+    Coverage,
+    Measure,
+    Provenance,
+    Result,
+    Sampled,
+    Understood,
+    write_atomically,
+    write_result,
+)
 from trajlab.stats import Estimate
 
 
@@ -192,6 +201,12 @@ class EpochAudit:
             reconcilable=self.reading.reconcilable,
             reconciled=self.reading.reconciled,
             observed=observed,
+            understood={
+                name: Understood(seen=share.seen, understood=share.understood)
+                for name, share in self.reading.understood.items()
+            },
+            fields_ignored={name: own.ignored for name, own in self.reading.fields.items() if own.ignored},
+            fields_unknown={name: own.unknown for name, own in self.reading.fields.items() if own.unknown},
         )
 
     def write(self, folder: Path | str | None = None) -> None:

@@ -42,6 +42,13 @@ class Provenance(msgspec.Struct, kw_only=True):
     details: dict[str, Value] = msgspec.field(default_factory=dict)
 
 
+class Understood(msgspec.Struct, kw_only=True):
+    """How much was there, and how much of it was understood."""
+
+    seen: int
+    understood: int
+
+
 class Coverage(msgspec.Struct, kw_only=True):
     """How much of what was there has been read, and how much of it is observed."""
 
@@ -56,6 +63,12 @@ class Coverage(msgspec.Struct, kw_only=True):
     """Those whose stated total equals ours."""
     observed: dict[str, int] = msgspec.field(default_factory=dict)
     """Trajectories in which a column or behaviour is recorded, by its name."""
+    understood: dict[str, Understood] = msgspec.field(default_factory=dict)
+    """Of bytes, records, turns, calls and (in a sample) fields: how many were there, and how many were understood."""
+    fields_ignored: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By format, fields in the sample that the reader passes over on purpose."""
+    fields_unknown: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By format, fields in the sample that the reader does not know."""
 
 
 class Measure(msgspec.Struct, kw_only=True):

@@ -15,6 +15,7 @@ from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
 from trajlab.measures.reconciled import reconciled
 from trajlab.report.course_page import told_first
+from trajlab.report.coverage_section import understood
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars
 from trajlab.report.tables import (
@@ -85,13 +86,11 @@ def measures_of(audit: EpochAudit, section: str, what: str, without: Collection[
 def provenance(audit: EpochAudit) -> Html:
     """What was read, how much of it, and what was not."""
     reading, t = audit.reading, audit.trajectories
-    coverage = "not known" if reading.coverage is None else f"{100 * reading.coverage:.2f} %"
     shown = facts(
         {
             "files read": ", ".join(f"{count:,} {name}" for name, count in reading.files.items()) or "none",
             "size": f"{reading.bytes / 1e6:,.1f} MB",
-            "records read": f"{reading.trajectories:,} of {reading.trajectories + reading.lost:,} seen ({coverage})",
-            "reconciled": f"{reading.reconciled:,} of {reading.reconcilable:,} logs that state their own step count",
+            "reconciled": f"{reading.reconciled:,} of {reading.reconcilable:,} totals that logs and companions state",
             "set aside": f"{t.set_aside:,} (superseded by a re-run, or copies)",
             "without a period": f"{t.unplaced:,}",
             "behaviour rules": audit.corpus.rules,
@@ -107,8 +106,8 @@ def provenance(audit: EpochAudit) -> Html:
         }
         for gate in audit.gates
     ]  # fmt: skip
-    said = [shown, plain_table(gates, caption="gates"), table, _reconciled(audit), _first_problems(audit)]
-    return join([*said, _observed(audit)], "\n")
+    said = [shown, plain_table(gates, caption="gates"), *understood(reading), table]
+    return join([*said, _reconciled(audit), _first_problems(audit), _observed(audit)], "\n")
 
 
 def _reconciled(audit: EpochAudit) -> Html:

@@ -9,11 +9,11 @@ import msgspec
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.review.items import VIEW_KINDS, Trajectories, fact_docs
+from trajlab.review.labels import SCHEMA as LABEL_SCHEMA
 from trajlab.review.rubric import Rubric
 from trajlab.review.worklist import Worklist, shuffled
 
 SCHEMA = "trajlab-review-1"
-LABEL_SCHEMA = "trajlab-label-1"
 _FOLDER = Path(__file__).with_name("viewer")
 _MODULE = (
     "text.js", "dom.js", "data.js", "diff.js", "align.js", "labels.js", "search.js", "turns.js", "strip.js",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,33 +11,14 @@ import msgspec
 import traitlets
 
 from trajlab.corpus.corpus import Corpus
-from trajlab.errors import UsageError
+from trajlab.errors import TrajlabError, UsageError
+from trajlab.review.labels import SCHEMA, Label, append
 from trajlab.review.rubric import Rubric, fits, load_rubric
-from trajlab.review.viewer import LABEL_SCHEMA, Session, module_source, style_source
+from trajlab.review.viewer import Session, module_source, style_source
 from trajlab.review.worklist import worklist
 
-Label = dict[str, Any]
+Plain = dict[str, Any]
 Key = tuple[str, str, int | None, str]
-
-
-class Row(msgspec.Struct, forbid_unknown_fields=True):
-    """One label as a front end sends it and a file keeps it."""
-
-    schema: str
-    reviewer: str
-    sample: str
-    item: str
-    step: int | None
-    span: tuple[int, int] | None
-    question: str
-    value: str | int | float | bool | list[str] | None
-    note: str | None
-    at: str
-
-    @property
-    def key(self) -> Key:
-        """What the last of several labels counts for."""
-        return self.reviewer, self.item, self.step, self.question
 
 
 class Reviewer(anywidget.AnyWidget):
@@ -83,7 +63,7 @@ class Reviewer(anywidget.AnyWidget):
         self.session = Session(corpus, work, load_rubric(rubric), blind=blind, reviewer=reviewer)
         self.path = Path(labels if labels is not None else f"labels-{_file_name(reviewer)}.jsonl")
         rows, self.unread = _read(self.path)
-        self._labels = {row.key: row for row in rows if row.sample == work.id}
+        self._labels = {_key(row): row for row in rows if row.sample == work.id}
         warning = f"{self.path}: {self.unread} lines are no labels and were passed over." if self.unread else ""
         super().__init__(index=self.session.index() | {"warning": warning})
         self.on_msg(self._heard)
@@ -101,9 +81,9 @@ class Reviewer(anywidget.AnyWidget):
         return bundle
 
     @property
-    def labels(self) -> list[Label]:
+    def labels(self) -> list[Plain]:
         """The label that counts for each reviewer, trajectory, step and question; those withdrawn have no value."""
-        return [msgspec.to_builtins(row) for row in self._labels.values()]
+        return [_plain(row) for row in self._labels.values()]
 
     def _heard(self, _: object, message: Any, __: object) -> None:
         """Answer one question of the front end; whatever comes, it gets an answer."""
@@ -119,8 +99,8 @@ class Reviewer(anywidget.AnyWidget):
                 row = self._accepted(message.get("row"))
                 self._keep(row)
                 told = f"Kept in {self.path}."
-                self.send({"kind": "saved", "number": number, "row": msgspec.to_builtins(row), "told": told})
-        except (UsageError, OSError) as error:
+                self.send({"kind": "saved", "number": number, "row": _plain(row), "told": told})
+        except TrajlabError as error:
             self.send({"kind": "refused", "number": number, "why": str(error)})
 
     def _send_item(self, number: object, key: object) -> None:
@@ -128,14 +108,14 @@ class Reviewer(anywidget.AnyWidget):
             raise UsageError("item", repr(key), "a trajectory of the sample")
         self.send({"kind": "item", "number": number}, buffers=self.session.trajectories.chunks(key))
 
-    def _accepted(self, sent: object) -> Row:
+    def _accepted(self, sent: object) -> Label:
         """The label, if it is one of this session."""
         try:
-            row = msgspec.convert(sent, Row)
+            row = msgspec.convert(sent, Label)
         except msgspec.ValidationError as error:
-            raise UsageError("label", str(error), LABEL_SCHEMA) from None
+            raise UsageError("label", str(error), SCHEMA) from None
         question = self.session.rubric.question(row.question)
-        ours = (LABEL_SCHEMA, self.session.reviewer, self.session.work.id)
+        ours = (SCHEMA, self.session.reviewer, self.session.work.id)
         if (row.schema, row.reviewer, row.sample) != ours or row.item not in self.session.work.ids:
             raise UsageError("label", "another reviewer, sample or trajectory", "this session's", "Run the cell again")
         if not _is_time(row.at):
@@ -146,27 +126,25 @@ class Reviewer(anywidget.AnyWidget):
             raise UsageError("label", f"{row.value!r} to {row.question!r}", f"a {question.kind}")
         return row
 
-    def _keep(self, row: Row) -> None:
-        append_rows(self.path, [row])
-        self._labels[row.key] = row
+    def _keep(self, row: Label) -> None:
+        append(self.path, [row])
+        self._labels[_key(row)] = row
 
 
-def append_rows(path: Path, rows: list[Row]) -> None:
-    """Append labels to a file and have them on disk on return; half a line that a crash left is ended first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        if file.tell() > 0:
-            file.seek(-1, os.SEEK_END)
-            torn = file.read(1) != b"\n"
-            file.write(b"\n" if torn else b"")
-        file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-        file.flush()
-        os.fsync(file.fileno())
+def _key(row: Label) -> Key:
+    """What the last of several labels counts for."""
+    return row.reviewer, row.item, row.step, row.question
 
 
-def _read(path: Path) -> tuple[list[Row], int]:
+def _plain(row: Label) -> Plain:
+    """The label as JSON has it."""
+    plain: Plain = msgspec.json.decode(msgspec.json.encode(row))
+    return plain
+
+
+def _read(path: Path) -> tuple[list[Label], int]:
     """Labels of a file in order, and how many of its lines are none, as a crash may leave one."""
-    rows: list[Row] = []
+    rows: list[Label] = []
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -176,8 +154,8 @@ def _read(path: Path) -> tuple[list[Row], int]:
     unread = 0
     for line in filter(bytes.strip, lines):
         try:
-            rows.append(msgspec.json.decode(line, type=Row))
-        except msgspec.DecodeError:
+            rows.append(msgspec.json.decode(line, type=Label))
+        except (msgspec.DecodeError, UnicodeDecodeError):
             unread += 1
     return rows, unread
 

@@ -54,7 +54,7 @@ def worklist(corpus: Corpus, sample: object = None, *, n: int = 20, seed: int = 
     """
     if isinstance(sample, Worklist):
         return sample
-    return _manifest(draw(corpus, n, seed=seed) if sample is None else sample)
+    return _manifest(draw(corpus, n, seed=seed, at_least=0) if sample is None else sample)
 
 
 def shuffled(work: Worklist) -> Worklist:

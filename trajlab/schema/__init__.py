@@ -12,10 +12,10 @@ from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENT
 from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS
 
 __all__ = [
-    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "DERIVED_TABLES", "FILE_EVENTS", "HITS", "LABELS", "MESSAGES", "METRICS",
-    "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS", "RUNGS", "RUN_CONFIG",
-    "SCHEMA_VERSION", "SOURCES", "STEPS", "TABLES", "TEXTS", "TOKEN_HISTOGRAMS", "TOKEN_MOMENTS", "TOOL_CALLS",
-    "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "COVERAGE", "DERIVED_TABLES", "FACTS", "FACT_COLUMNS", "FILE_EVENTS",
+    "HITS", "LABELS", "MESSAGES", "METRICS", "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS",
+    "RUNGS", "RUN_CONFIG", "SCHEMA_VERSION", "SOURCES", "STEPS", "TABLES", "TEXTS", "TOKEN_HISTOGRAMS",
+    "TOKEN_MOMENTS", "TOOL_CALLS", "TOTALS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 2
@@ -210,7 +210,13 @@ OVERLAY = Table(
         _c("outcome", "bool", "verdict that was not the training reward"),
         _c("verdict_source", "str", "where the verdict comes from"),
         _c("termination", "str", "class of the end, joined with the verdict"),
-        _c("superseded", "bool", "a later re-run of the same step replaces it", ""),
+        _c("split", "str", "train, validation, eval; of the log or a companion"),
+        _c("epoch", "int", "epoch, from 0; of the log or a companion"),
+        _c("effective", "bool", "it was trained on", "no companion says so"),
+        _c("filter_reason", "str", "why the trainer left it out", "no companion says so"),
+        _c("advantage", "float", "advantage of the whole trajectory", "no companion says so"),
+        _c("trained_at_step", "int", "training step whose update used it", "no companion says so"),
+        _c("superseded", "bool", "a later re-run of the same step, or of the failed attempt, replaces it", ""),
         _c("duplicate", "bool", "the same record stands in an earlier source", ""),
     ),
 )
@@ -227,6 +233,39 @@ OUTCOMES = Table(
         _c("resolved", "bool", "verdict", "evaluated without verdict"),
         _c("format", "str", "companion format", ""),
         _c("note", "str", "what else it says (patch missing, evaluation error)", "nothing"),
+    ),
+)
+
+FACT_COLUMNS = ("split", "epoch", "effective", "filter_reason", "advantage", "trained_at_step")
+"""Columns of ``overlay`` that facts of companions fill."""
+
+FACTS = Table(
+    "facts",
+    "one fact found in a companion, and how many trajectories it was joined with",
+    "assembled",
+    (
+        _c("source", "str", "path below the ingested root", ""),
+        _c("native_id", "str", "trajectory it is about, by its own id", "it is about a training step"),
+        _c("train_step", "int", "training step it is about", "it is about one trajectory"),
+        _c("name", "str", "column of `overlay` that it fills", ""),
+        _c("value", "str", "value, as text", ""),
+        _c("trajectories", "int", "trajectories it was joined with", ""),
+    ),
+)
+
+TOTALS = Table(
+    "totals",
+    "one total that a companion states, held against what was read",
+    "assembled",
+    (
+        _c("run", "str", "run of the trajectories it counts", "none, or several"),
+        _c("source", "str", "path below the ingested root", ""),
+        _c("name", "str", "what is counted", ""),
+        _c("of", "str", "which of them: files, training step, agent", "all that the companion speaks of"),
+        _c("stated", "float", "as the companion states it", ""),
+        _c("counted", "float", "as read", "it cannot be counted"),
+        _c("agrees", "bool", "both are the same", "they cannot be held against each other"),
+        _c("why", "str", "why not", "they can"),
     ),
 )
 
@@ -271,6 +310,32 @@ SOURCES = Table(
         _c("bytes", "int", "size on disk", "", "bytes"),
         _c("records", "int", "records seen", "not read line by line"),
         _c("trajectories", "int", "trajectories that came of it", ""),
+        _c("note", "str", "why nothing of a companion is joined", "it is no companion, or something is joined"),
+    ),
+)
+
+COVERAGE = Table(
+    "coverage",
+    "one source that a reader claims, or that cannot be read: how much of it was understood",
+    "assembled",
+    (
+        _c("root", "str", "ingested root, as given", ""),
+        _c("source", "str", "path below the root; of several files that are one conversation the first", ""),
+        _c("run", "str", "run", ""),
+        _c("format", "str", "reader that claimed it", "it cannot be read"),
+        _c("bytes", "int", "size on disk", "", "bytes"),
+        _c("bytes_understood", "int", "without those of lost records", "", "bytes"),
+        _c("records", "int", "trajectories, and records lost", ""),
+        _c("records_understood", "int", "trajectories", ""),
+        _c("turns", "int", "turns of the agent read, and those that the log states beyond them", ""),
+        _c("turns_understood", "int", "turns of the agent read", ""),
+        _c("calls", "int", "tool calls", ""),
+        _c("calls_understood", "int", "those known to be malformed, or whose tool and programs could be made out", ""),
+        _c("field_records", "int", "first records whose fields were looked at", "the source is not in the sample"),
+        _c("fields", "int", "fields of these, by name", "as field_records"),
+        _c("fields_understood", "int", "those that are read, or passed over on purpose", "as field_records"),
+        _c("fields_ignored", "str", "names of those passed over on purpose", "as field_records"),
+        _c("fields_unknown", "str", "names of those that the reader does not know", "as field_records"),
     ),
 )
 
@@ -278,7 +343,8 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, TOKEN_HISTOGRAMS, TOKEN_MOMENTS, RUN_CONFIG,
-        PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, METRICS, SOURCES,
+        PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, FACTS, TOTALS, METRICS,
+        SOURCES, COVERAGE,
     )
 }  # fmt: skip
 """All tables by name."""

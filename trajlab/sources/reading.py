@@ -18,7 +18,10 @@ from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
 
-__all__ = ["Line", "concatenated", "cut", "document", "elements", "line_views", "lines", "parquet_rows", "unreadable"]
+__all__ = [
+    "Line", "concatenated", "cut", "document", "elements", "line_length", "line_views", "lines", "parquet_rows",
+    "unreadable",
+]  # fmt: skip
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
@@ -51,6 +54,16 @@ def lines(
                 yield from _split_lines(pieces, bundle, problems, max_record_bytes)
     except OSError as error:
         problems.append(unreadable(error))
+
+
+def line_length(file: SourceFile, offset: int) -> int:
+    """Bytes of the line of a plain file that starts at ``offset``, its newline included; 0 where none does."""
+    try:
+        with Path(file.path).open("rb") as stream:
+            stream.seek(offset)
+            return len(stream.readline(MAX_RECORD_BYTES))
+    except OSError:
+        return 0
 
 
 def line_views(bundle: Bundle, problems: list[Problem], window_bytes: int = _WINDOW_BYTES) -> Iterator[Line]:

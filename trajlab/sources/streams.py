@@ -14,7 +14,7 @@ from trajlab.records import Problem
 
 MAX_RECORD_BYTES = 256 << 20
 """A longer record is skipped, with a problem."""
-MAX_UNCHECKED_BYTES = 256 << 20
+MAX_UNCHECKED_BYTES = 16 << 20
 """Output up to here is let through whatever its ratio."""
 MAX_EXPANSION = 300
 """Beyond it, output per input byte: real logs reach 5 to 40, a bomb thousands."""

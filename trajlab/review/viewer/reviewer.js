@@ -141,6 +141,11 @@ class Reviewer {
     if (!(await this.list.show(columns, places))) return;
     const first = Math.max(0, this.list.rows.findIndex((row) => row.cells[0]?.turn.step !== undefined));
     this.list.select(first, 0, { scroll: false, focus: !this.root.querySelector("input:focus, textarea:focus") });
+    if (!this.list.current) {
+      this.#facts();
+      this.#showAnswers();
+      this.list.el.append(h("p", { class: "note" }, "No turn of this trajectory is recorded."));
+    }
     this.#labelled();
     this.#advance(0);
     this.busy = false;
