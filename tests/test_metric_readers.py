@@ -177,16 +177,16 @@ def test_other_consoles(text: str, variant: str, expected: set[Any], tmp_path: P
 
 
 def areal_step(trained: int, *tables: str) -> str:
-    head = f"\x1b[1m(AReaL)\x1b[0m 20251101-12:00:00.000 StatsLogger INFO: Epoch 1/2 Step 1/9 Train step {trained}/18 done."
-    logged = [f"{head}\x1b[0m"]
+    head = "\x1b[1m(AReaL)\x1b[0m 20251101-12:00:00.000 StatsLogger INFO:"
+    logged = [f"{head} Epoch 1/2 Step 1/9 Train step {trained}/18 done.\x1b[0m"]
     for number_, table in enumerate(tables, 1):
         logged += [f"(AReaL) StatsLogger INFO: Stats ({number_}/{len(tables)}):\x1b[0m", "(AReaL) StatsLogger INFO: "]
-        logged += [f"(main pid=7) {line}" for line in ("╒═══╤═══╕", *table.split("/"), "╘═══╧═══╛\x1b[0m")]
+        logged += [f"(main pid=7) {line}" for line in ("╒═══╤═══╕", *table.split("\n"), "╘═══╧═══╛\x1b[0m")]
     return "\n".join(logged) + "\n"
 
 
 def test_tables_of_areal(tmp_path: Path) -> None:
-    two = ("│ ppo_actor/task_reward/avg │ 2.5000e-01 │ b │ 3 │/├───┼───┤/│ c │ nan │   │   │", "│ b │ 4 │")
+    two = ("│ ppo_actor/task_reward/avg │ 2.5000e-01 │ b │ 3 │\n├───┼───┤\n│ c │ nan │   │   │", "│ b │ 4 │")
     text = "starts\n" + areal_step(1, "│ b │ 1 │") + areal_step(2, *two) + areal_step(3, "│ b │ 5 │")
     again = areal_step(2, "│ b │ 6 │")
     path = written(tmp_path / "main.log", text + again)

@@ -1,8 +1,8 @@
 """What `trajlab convert --to atif` writes, under Harbor's own models and its own validator.
 
 Usage: trajlab convert data_samples -o OUT --to atif && python3.12 tests/studies/harbor_models.py OUT   (needs harbor)
-Each document is held against `harbor.models.trajectories.Trajectory` and `TrajectoryValidator`, and what the models hold
-of it is written again and compared with it: a field that they drop would show. So that a validator which accepts
+Each document is held against `harbor.models.trajectories.Trajectory` and `TrajectoryValidator`; what the models hold of
+it is written again and compared with it: a field that they drop would show. So that a validator which accepts
 anything would show, too, each document is offered once more with a step out of order. Prints JSON; the exit code is
 1 where a document is refused, altered, or accepted broken.
 

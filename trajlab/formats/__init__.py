@@ -11,8 +11,8 @@ Where several files are one conversation, the module has ``group(relpath, varian
 first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
 is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other formats: what it claims is its own.
 
-A format whose files hold metrics of the trainer, too, names in ``METRICS`` the metric log and its variant that read them:
-one reader claims a file, two tables are filled from it.
+A format whose files hold metrics of the trainer, too, names in ``METRICS`` the metric log and its variant that read
+them: one reader claims a file, two tables are filled from it.
 
 A companion speaks about trajectories of other files. It has, in place of ``read``, one or both of
 

@@ -1,4 +1,4 @@
-"""Rows of an export, whatever its container: JSON lines, a JSON list, Parquet, CSV, or one document that holds a list."""
+"""Rows of an export, whatever its container: JSON lines, JSON list, Parquet, CSV, or a document that holds a list."""
 
 from __future__ import annotations
 

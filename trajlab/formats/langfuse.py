@@ -59,7 +59,7 @@ def recognise(probe: Probe) -> str | None:
     if probe.shape == "parquet":
         return "observations" if {"type", "trace_id", "parent_observation_id"} <= set(probe.columns) else None
     if probe.shape == "text":
-        return "csv" if _CSV <= set(csv_header(probe.head)) else None
+        return "csv" if set(csv_header(probe.head)) >= _CSV else None
     if probe.shape not in ("object", "lines", "list") or not any(mark in probe.head for mark in _MARKS):
         return None
     head = mapping(next(iter(probe.records), None))

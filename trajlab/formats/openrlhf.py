@@ -1,7 +1,7 @@
 r"""OpenRLHF: the samples among the TensorBoard summaries, ``{tensorboard_dir}/{run_name}/events.out.tfevents.…``.
 
-Source: openrlhf 0.11.2, ``utils/logging_utils.py`` (``TensorboardLogger``), ``trainer/ppo_trainer.py`` (``train_step``). No
-other file of it holds rollouts. Of each logged step there is one text, the first sample of the batch, decoded without
+Source: openrlhf 0.11.2, ``utils/logging_utils.py`` (``TensorboardLogger``) and ``trainer/ppo_trainer.py``
+(``train_step``). No other file of it holds rollouts. Of each logged step there is one text, the first sample of the batch, decoded without
 special tokens: ``Sample:\n{text}\n\nReward: {reward:.4f}``, where ``\n`` are a backslash and an n.
 
 The same file holds the scalars of the training. One reader claims it, this one, because rollouts decide what a file is
@@ -29,8 +29,8 @@ from trajlab.sources.safe_json import to_float
 
 VARIANTS = {
     "events": Variant(
-        "`events.out.tfevents.…` with `train/generated_samples`: one sample of each logged step, and its reward (0.11); "
-        "the scalars beside them are read as a metric log",
+        "`events.out.tfevents.…` with `train/generated_samples`: one sample of each logged step, and its reward "
+        "(0.11); the scalars beside them are read as a metric log",
         frozenset(
             {"task_id", "split", "train_step", "agent", "reward", "logged_termination", "stop_reason",
              "tools_offered"}
