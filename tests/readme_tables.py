@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 
 from trajlab.checks import collapse, hacks, tokens
+from trajlab.checks.alarm_rules import GATES, RULES, Rule
 from trajlab.checks.facts import thresholds
 from trajlab.checks.lines import LINE_CHECKS
 from trajlab.errors import ExitCode
@@ -24,6 +25,7 @@ from trajlab.measures.accuracy import read_gold
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
 from trajlab.measures.policy import CRITIC, LAG, MASKS, RATIOS
+from trajlab.measures.step_signals import BY_SIGNAL
 from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.metric_logs.naming import common_names, spellings
 from trajlab.report.audit import NOTEBOOK
@@ -145,6 +147,32 @@ def checks() -> str:
     return table(["code", "says", "measure", "lines", "name of the line"], rows)
 
 
+def alarms() -> str:
+    lines = thresholds()
+    rows = []
+    for rule in RULES:
+        signal = BY_SIGNAL[rule.signal]
+        told = ["collapse" if rule.collapse else "alarm", f"`{rule.threshold}`"]
+        rows.append((f"`{rule.code}`", rule.title, f"`{signal.name}`", _line(rule, lines[rule.threshold]), *told))
+    return table(["code", "says", "signal", "told where", "kind", "name of the line"], rows)
+
+
+def _line(rule: Rule, line: dict[str, object]) -> str:
+    side = "above" if rule.high else "below"
+    against = {"start": "the first steps", "best": "the best so far", "lowest": "the lowest so far", "none": ""}
+    parts = [f"{line['level']:g}"] if "level" in line else []
+    if rule.test == "runaway":
+        parts = [f"{line['level']:g}, rising on"]
+    elif "share" in line and rule.reference != "none":
+        parts.append(f"{line['share']:g} times {against[rule.reference]}")
+    if "rise" in line:
+        parts.append(f"{line['rise']:g} over the first steps")
+    said = f"{side} {' and '.join(parts)}"
+    if "count" in line:
+        said += f", {line['count']} in a row"
+    return said + (f", while {GATES[rule.gate][1]}" if rule.gate is not None else "")
+
+
 def parameters() -> str:
     notebook = nbformat.read(find_notebook(NOTEBOOK), as_version=4)
     return table(
@@ -197,6 +225,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "tables": tables,
     "measures": measures,
     "checks": checks,
+    "alarms": alarms,
     "parameters": parameters,
     "metric_names": metric_names,
     "exit_codes": exit_codes,

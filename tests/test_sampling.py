@@ -149,3 +149,14 @@ def test_the_command_line_writes_the_same_manifest_twice(corpus: Corpus, tmp_pat
     wrong = run_command("sample", corpus.folder, "--set", "nothing=1")
     assert wrong.returncode == ExitCode.USAGE
     assert "no parameter 'nothing'" in wrong.stderr
+
+
+def test_steps_of_an_alarm_are_a_stratum(tmp_path: Path) -> None:
+    simulate("R3", tmp_path / "simulated", scale=0.2)
+    run = trajlab.ingest(tmp_path / "simulated", out=tmp_path / "corpus", texts=False)
+    drawn = sample(run, 24, "alarm", at_least=2)
+    names = {stratum.name for stratum in drawn.strata}
+    assert "alarm: no alarm" in names
+    assert any(name.startswith("alarm: A0") for name in names)
+    steps = dict(run.current.select("trajectory_id", "train_step").collect().iter_rows())
+    assert all(steps[item.trajectory_id] > 20 for item in drawn.items if item.stratum.startswith("alarm: A0"))

@@ -27,6 +27,8 @@ _WHERE = {
     "Sample": "trajlab.review.manifest",
     "stages": "trajlab.report.stages",
     "StagesResult": "trajlab.report.stages",
+    "watch": "trajlab.report.watch",
+    "Watched": "trajlab.report.watch",
     "label_command": "trajlab.behavior.shell",
     "explain_command": "trajlab.behavior.shell",
     "Estimate": "trajlab.stats",
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from trajlab.report.compare import compare as compare
     from trajlab.report.stages import StagesResult as StagesResult
     from trajlab.report.stages import stages as stages
+    from trajlab.report.watch import Watched as Watched
+    from trajlab.report.watch import watch as watch
     from trajlab.review.designs import sample as sample
     from trajlab.review.manifest import Sample as Sample
     from trajlab.review.page import review_page as review_page

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from trajlab.cli import corpora, reports, review, rules, schedule  # noqa: F401  # each adds its commands to the group
+from trajlab.cli import alarms, corpora, reports, review, rules, schedule  # noqa: F401  # each adds its commands to the group
 from trajlab.cli.common import cli, samples, shown
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError
 

@@ -21,13 +21,15 @@ from trajlab.report.parameters import coerce, read_parameters
 from trajlab.report.pending import SETTLE_HOURS, periods
 from trajlab.report.pending import pending as pending_periods
 from trajlab.report.record import RunRecord
-from trajlab.report.result import FailOn, Result, read_result
+from trajlab.report.result import FailOn, Result, read_result, write_atomically
 from trajlab.report.runner import find_notebook, run_notebook
 from trajlab.report.written.words import Words, texts
 from trajlab.sources.field_mapping import load_mapping
 
 NOTEBOOK = "epoch_audit"
 CORPUS_FOLDER = "corpus"
+TOLD_FILE = "told.json"
+"""Statuses that the hook was told, by run."""
 _OURS = ("corpus", "run")
 
 
@@ -112,14 +114,13 @@ def audit(
     jobs_to_do = [_Job(name, whole, corpus.manifest.assembled_from, dict(parameters)) for name in runs]
     if pending:
         jobs_to_do = _pending_jobs(corpus, target, runs, effective, dict(parameters), settle_hours)
-    former = last_statuses(target)
     records = [
         _run(job, corpus, target, effective["language"], fail_on)
         for job in progress(jobs_to_do, total=len(jobs_to_do), unit="audit", description="auditing")
     ]
     rebuild_index(target)
     if hook is not None:
-        _tell_changes(hook, former, records)
+        _tell_changes(hook, target)
     return AuditResult(target, corpus.folder, records)
 
 
@@ -169,19 +170,26 @@ def _pending_jobs(
     ]
 
 
-def last_statuses(out: Path) -> dict[str | None, str]:
-    """Status of the newest ended audit of each run in a folder."""
-    records = [listed.record for listed in list_runs(out) if listed.record is not None and listed.record.ended]
-    return {record.run: record.status for record in sorted(records, key=lambda record: record.ended or "")}
+def _tell_changes(hook: str, out: Path) -> None:
+    """Call the hook for every run whose newest audit has another status than was last told.
 
-
-def _tell_changes(hook: str, former: dict[str | None, str], records: Sequence[RunRecord]) -> None:
-    """Call the hook for every run whose status changed; a first audit that passed changes nothing."""
-    for record in records:
-        before = former.get(record.run, "passed")
+    What was told is written after each call, so a hook that fails, or a process that dies, is made up for by the next
+    audit. A run never told of counts as passed.
+    """
+    listed = [found.record for found in list_runs(out) if found.record is not None and found.record.ended]
+    newest = {record.run: record for record in sorted(listed, key=lambda record: record.ended or "")}
+    path = out / TOLD_FILE
+    try:
+        told = msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.is_file() else {}
+    except msgspec.DecodeError as error:
+        raise UsageError(str(path), f"not what an audit wrote ({error})", "run and status", "Remove it") from error
+    for run, record in newest.items():
+        name = run or record.notebook
+        before = told.get(name, "passed")
         if record.status != before:
             call_hook(hook, {**msgspec.to_builtins(record), "before": before})
-        former[record.run] = record.status
+            told[name] = record.status
+            write_atomically(path, msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=1) + b"\n")
 
 
 def _checked(parameters: dict[str, object]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import msgspec
 
 from trajlab.errors import InfrastructureError, UsageError
 
-SECONDS = 60
+SECONDS = 300
 """Longest a hook may take."""
+_AGAIN = "Mend the command; what it should have told is in the reports"
 
 
 def check_hook(command: str) -> list[str]:
@@ -41,9 +42,9 @@ def call_hook(command: str, message: Any) -> None:
     try:
         done = subprocess.run(words, input=line, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
-        raise InfrastructureError(words[0], f"the hook took over {SECONDS} s", "", "Let it return at once") from error
+        raise InfrastructureError(words[0], f"the hook took over {SECONDS} s", "", _AGAIN) from error
     except OSError as error:
-        raise InfrastructureError(words[0], f"the hook: {error.strerror or error}", "", "Check the command") from error
+        raise InfrastructureError(words[0], f"the hook: {error.strerror or error}", "", _AGAIN) from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()[-200:]
-        raise InfrastructureError(words[0], f"the hook ended with {done.returncode}: {said}", "0", "Check the command")
+        raise InfrastructureError(words[0], f"the hook ended with {done.returncode}: {said}", "exit code 0", _AGAIN)

@@ -127,6 +127,21 @@ def split_settings(settings: Iterable[str]) -> dict[str, str]:
     return split
 
 
+def number_settings(settings: Iterable[str]) -> dict[str, float]:
+    """``name=number`` texts of a command line.
+
+    Raises:
+        UsageError: as `split_settings`, and for what is no number.
+    """
+    numbers: dict[str, float] = {}
+    for name, value in split_settings(settings).items():
+        try:
+            numbers[name] = float(value)
+        except ValueError as error:
+            raise UsageError("--set", f"{name}={value}", "a number") from error
+    return numbers
+
+
 def coerce(parameters: Iterable[Parameter], given: Mapping[str, object]) -> dict[str, Any]:
     """The effective parameters: every default, replaced by what is given, as JSON values.
 

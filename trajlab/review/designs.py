@@ -74,8 +74,9 @@ def sample(
     Args:
         corpus: Where they come from; those superseded or found twice are left out.
         n: How many.
-        by: What divides them into strata: ``quadrant``, ``reward_outcome``, ``cluster``, ``hit``, ``rule:ID``,
-            ``period``, or any column with few values, such as ``correct`` or ``termination``; none: at random.
+        by: What divides them into strata: ``quadrant``, ``reward_outcome``, ``cluster``, ``hit``, ``alarm``,
+            ``rule:ID``, ``period``, or any column with few values, such as ``correct`` or ``termination``;
+            none: at random.
         seed: Decides the draw; the same call gives the same sample.
         allocation: ``proportional``, ``equal``, or ``neyman`` with ``spread``.
         spread: Column whose standard deviation within strata Neyman's allocation goes by.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from trajlab.behavior.hack_rules import RULES
+from trajlab.checks.alarms import alarms
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 from trajlab.measures.clusters import cluster_patterns
@@ -17,6 +18,7 @@ from trajlab.measures.quadrants import (
     component_sides,
     verdict_sides,
 )
+from trajlab.measures.step_signals import step_signals
 
 NOT_RECORDED = "not recorded"
 """Stratum of the trajectories of which the thing is not known."""
@@ -122,10 +124,26 @@ def _rule(corpus: Corpus, trajectories: Trajectories, rule: str) -> Names:
     return trajectories.frame.select("trajectory_id", stratum=pl.when(pl.col("n_hack_1").is_not_null()).then(told))
 
 
+def _alarm(corpus: Corpus, trajectories: Trajectories, _: int) -> Names:
+    """The alarm within whose stretch, from its onset to where it was told, the training step lies."""
+    stratum = pl.when(pl.col("train_step").is_not_null()).then(pl.lit("no alarm"))
+    told: pl.Expr = stratum
+    runs = trajectories.frame["run"].unique().sort().to_list()
+    for run in runs:
+        for one in reversed(alarms(step_signals(corpus, run))):
+            if one.status != "alarm" or one.first_step is None:
+                continue
+            start = one.first_step if one.onset_step is None else one.onset_step
+            inside = (pl.col("run") == run) & pl.col("train_step").is_between(start, one.first_step)
+            told = pl.when(inside).then(pl.lit(one.finding.code)).otherwise(told)
+    return trajectories.frame.select("trajectory_id", stratum=told)
+
+
 STRATA: dict[str, Callable[[Corpus, Trajectories, int], Names]] = {
     "quadrant": _quadrant,
     "reward_outcome": _reward_outcome,
     "cluster": _cluster,
     "hit": _hit,
+    "alarm": _alarm,
 }
 """Divisions that are no column: name -> who tells them. ``period`` and ``termination`` are columns."""

@@ -7,6 +7,7 @@ Needs numpy and scipy only. Rows are trajectories (or calls, steps, values), NaN
 from __future__ import annotations
 
 from trajlab.stats.agreement import cohen_kappa, krippendorff_alpha
+from trajlab.stats.betting import capital, flag_cusum
 from trajlab.stats.bootstrap import bootstrap_of_sums, cluster_bootstrap
 from trajlab.stats.change_points import ChangePoint, change_point, change_points
 from trajlab.stats.decomposition import Decomposition, decompose
@@ -31,30 +32,42 @@ from trajlab.stats.power import (
     sample_size,
 )
 from trajlab.stats.quantiles import median, quantile
+from trajlab.stats.sequential import Watch, best_so_far, false_alarm_rate, long_run_noise
+from trajlab.stats.sequential import watch as line_cusum
 from trajlab.stats.standard_errors import clustered_standard_error, design_effect, standard_error
+from trajlab.stats.step_rules import Crossing, crossings, run_probability, runs_over, runs_rule_rate
 from trajlab.stats.trend import mann_kendall, theil_sen
 
 __all__ = [
     "NOT_OBSERVED",
     "ChangePoint",
+    "Crossing",
     "Decomposition",
     "Estimate",
     "Test",
+    "Watch",
     "attempts_per_task",
+    "best_so_far",
     "bootstrap_of_sums",
+    "capital",
     "change_point",
     "change_points",
     "cluster_bootstrap",
     "clustered_standard_error",
     "cohen_kappa",
+    "crossings",
     "decompose",
     "design_effect",
     "detectable_difference",
     "difference",
     "difference_in_sigma",
     "difference_standard_error",
+    "false_alarm_rate",
+    "flag_cusum",
     "holm",
     "krippendorff_alpha",
+    "line_cusum",
+    "long_run_noise",
     "mann_kendall",
     "mcnemar",
     "mcnemar_counts",
@@ -70,6 +83,9 @@ __all__ = [
     "proportion",
     "quantile",
     "ratio",
+    "run_probability",
+    "runs_over",
+    "runs_rule_rate",
     "sample_size",
     "sign_test",
     "standard_error",
