@@ -1,8 +1,9 @@
 r"""OpenRLHF: the samples among the TensorBoard summaries, ``{tensorboard_dir}/{run_name}/events.out.tfevents.…``.
 
 Source: openrlhf 0.11.2, ``utils/logging_utils.py`` (``TensorboardLogger``) and ``trainer/ppo_trainer.py``
-(``train_step``). No other file of it holds rollouts. Of each logged step there is one text, the first sample of the batch, decoded without
-special tokens: ``Sample:\n{text}\n\nReward: {reward:.4f}``, where ``\n`` are a backslash and an n.
+(``train_step``). No other file of it holds rollouts. Of each logged step there is one text, the first sample of
+the batch, decoded without special tokens: ``Sample:\n{text}\n\nReward: {reward:.4f}``, where ``\n`` are a backslash
+and an n.
 
 The same file holds the scalars of the training. One reader claims it, this one, because rollouts decide what a file is
 taken for; its metrics are read by the metric log named in ``METRICS``, as if that had claimed it.
