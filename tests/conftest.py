@@ -1,4 +1,4 @@
-"""What all tests share: the shared samples (skipped where absent) and the option that rewrites goldens."""
+"""What all tests share: samples (skipped where absent), an option that rewrites goldens, the profile of hypothesis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 from corpora_in_tests import shared_folder
+from hypothesis import HealthCheck, settings
+
+# How fast a machine is says nothing about the code: a loaded one draws slowly, and a deadline is a clock.
+settings.register_profile(
+    "trajlab", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("trajlab")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import trajlab
-from trajlab.corpus.parts import UnitTask
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLES = REPOSITORY / "data_samples"
@@ -53,7 +52,7 @@ class Counting:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def __call__(self, function: Callable[[Any], Any], tasks: Sequence[UnitTask]) -> Iterator[Any]:
+    def __call__(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         for task in tasks:
             for item in task.unit.bundles:
                 bundle = item.bundle

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ sys.path.insert(0, str(BENCHES))
 from corpora import write_one_document, write_swe, write_verl  # noqa: E402
 
 
-def chat_commands(row: dict) -> list[str]:
+def chat_commands(row: dict[str, Any]) -> list[str]:
     calls = [call for message in row["messages"] for call in message.get("tool_calls", [])]
     return [json.loads(call["function"]["arguments"])["command"] for call in calls]
 

@@ -342,7 +342,7 @@ def test_a_score_series_is_that_of_the_batches(small: tuple[Corpus, dict[str, An
     found = score_series(chosen, [16, 31, 46])
     assert found is not None
     assert found.means == pytest.approx(means)
-    assert (found.maximum, found.std) == (pytest.approx(max(means)), pytest.approx(float(np.std(means))))
+    assert [found.maximum, found.std] == pytest.approx([max(means), float(np.std(means))])
     assert found.epoch_starts == [1, 16, 31, 46]
     assert [e.value for e in found.epochs] == pytest.approx(
         [float(np.mean(means[a:b])) for a, b in itertools.pairwise([0, 15, 30, 45, 49])]

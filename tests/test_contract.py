@@ -364,7 +364,7 @@ def count_records(claimed: Claim) -> int:
         return len({name[1] for name in found if name})
     path = Path(claimed.file.path)
     if path.suffix == ".parquet":
-        return pq.read_metadata(path).num_rows
+        return int(pq.read_metadata(path).num_rows)
     data = path.read_bytes()
     if claimed.format == "roll":  # a line holds a whole step in columns
         return sum(len(json.loads(line)["responses"]) for line in data.split(b"\n") if line)

@@ -90,7 +90,7 @@ def test_flow_is_the_mean_over_tasks_of_one_attempt_from_each_period(tmp_path: P
 
 
 def test_where_tasks_do_not_repeat_only_shares_are_known(tmp_path: Path) -> None:
-    other = [(f"new {task}", *rest) for task, *rest in FLOWING[8:]]
+    other = [(f"new {task}", epoch, correct, used) for task, epoch, correct, used in FLOWING[8:]]
     _, _, found = course(tmp_path, FLOWING[:8] + other)
     (table,) = found.flows
     assert table.flows == []
@@ -149,7 +149,7 @@ def test_intervals_of_flows_hold_the_truth() -> None:
 
 def test_many_periods_have_the_flow_from_the_first_to_the_last_only(tmp_path: Path) -> None:
     periods = MOST_PERIODS + 2
-    attempts = [(task, k, True, k % 2 == 0) for k in range(periods) for task in "abc"]
+    attempts: list[Attempt] = [(task, k, True, k % 2 == 0) for k in range(periods) for task in "abc"]
     _, run, found = course(tmp_path, attempts)
     assert periods - 1 > MOST_FLOWS
     assert [(flow.before, flow.after) for flow in found.flows[0].flows] == [("epoch 0", f"epoch {periods - 1}")]
@@ -163,7 +163,8 @@ STEADY, FALLING = 30, 5
 def fallen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Trajectories, Course]:
     """Thirty tasks: tool used 15, 30, 5 and 2 times; correct always as often."""
     used = (15, 30, 5, 2)
-    attempts = [(f"t{k:02}", epoch, k < 20, k < n) for epoch, n in enumerate(used) for k in range(STEADY)]
+    rows = [(epoch, n, k) for epoch, n in enumerate(used) for k in range(STEADY)]
+    attempts: list[Attempt] = [(f"t{k:02}", epoch, k < 20, k < n) for epoch, n, k in rows]
     return course(tmp_path_factory.mktemp("fallen"), attempts)
 
 
@@ -218,7 +219,7 @@ def test_collapse_is_judged_against_every_pair_of_periods(fallen: tuple[Corpus, 
 
 
 def test_a_fall_that_may_be_chance_is_suspected_and_not_called_a_collapse(tmp_path: Path) -> None:
-    attempts = [(task, epoch, True, epoch == 0) for epoch in (0, 1) for task in ("one", "one")]
+    attempts: list[Attempt] = [(task, epoch, True, epoch == 0) for epoch in (0, 1) for task in ("one", "one")]
     corpus, run, found = course(tmp_path, attempts)
     assert found.changes.collapses == []
     assert [item.onset for item in found.changes.suspected] == ["epoch 1"]
@@ -242,7 +243,8 @@ def test_think_calls_that_crowd_out_the_others_are_named_with_their_onset(tmp_pa
 
 
 def test_an_epoch_is_compared_with_the_last_one_before_it_that_is_there(tmp_path: Path) -> None:
-    attempts = [(f"t{k}", epoch, k < n, True) for epoch, n in ((0, 3), (2, 9), (5, 4)) for k in range(12)]
+    right = {0: 3, 2: 9, 5: 4}
+    attempts: list[Attempt] = [(f"t{k}", epoch, k < n, True) for epoch, n in right.items() for k in range(12)]
     corpus, _, found = course(tmp_path, attempts, epoch=2)
     assert found.against_previous
     assert found.periods == ["epoch 0", "epoch 2"]
@@ -294,5 +296,5 @@ def test_one_period_and_nothing_recorded_have_no_flow(tmp_path: Path) -> None:
     corpus, run, found = course(tmp_path, [("a", 0, True, True), ("b", 0, None, True)])
     assert quadrant_flows(corpus, run) == found.flows == []
     assert (found.onsets, found.exploratory, found.changes.family) == ([], [], [])
-    none = [("a", epoch, None, False) for epoch in (0, 1) for _ in range(2)]
+    none: list[Attempt] = [("a", epoch, None, False) for epoch in (0, 1) for _ in range(2)]
     assert course(tmp_path / "none", none)[2].flows == []

@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -51,12 +52,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_manifest_declares_every_file_and_nothing_else() -> None:
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        from manifest import manifest
-    finally:
-        sys.path.remove(str(SCRIPTS))
-    written = manifest()
+    written = runpy.run_path(str(SCRIPTS / "manifest.py"))["manifest"]()
     assert (ROOT / "MANIFEST.tsv").read_text(encoding="utf-8") == written
     assert [line.split("\t")[0] for line in written.splitlines()[1:]] == sample_paths()
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ needs_gold = pytest.mark.skipif(not (SHARED / "gold").is_dir(), reason="shared g
 needs_samples = pytest.mark.skipif(not (SHARED / "samples").is_dir(), reason="shared samples are absent")
 
 
-def rows(path: Path) -> list[dict]:
+def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
@@ -49,7 +50,7 @@ def test_bar_on_the_shared_development_set():
 
 @needs_gold
 def test_bar_on_steps_labelled_by_people():
-    hits = Counter()
+    hits: Counter[tuple[object, bool]] = Counter()
     for row in rows(SHARED / "gold" / "human_step_labels_dev.jsonl"):
         labels = labels_of_tool(row["tool"], row["args"])
         executes = any(label.startswith("test:") for label in labels) or bool(labels & {"script", "inline"})

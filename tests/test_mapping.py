@@ -19,7 +19,7 @@ from trajlab.cli import cli
 from trajlab.errors import UsageError
 from trajlab.sources.field_mapping import fitted, is_there, load_mapping, look_up
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {
         "question": [{"role": "user", "content": "Mend leap years."}],
         "dialog": [

@@ -47,6 +47,8 @@ BROUGHT_ALONG = {
     "traitlets": "nbconvert",
 }
 """Imported, not declared: part of the interface of a dependency that is."""
+OPTIONAL = {"anywidget": "lab"}
+"""Imported where it is asked for: name -> the extra that brings it."""
 
 
 def requirements(texts: list[str]) -> dict[str, Requirement]:
@@ -116,10 +118,36 @@ def test_dependency_is_used(name: str) -> None:
 
 
 def test_imports_are_declared() -> None:
-    foreign = imported_packages() - set(sys.stdlib_module_names) - {"trajlab"}
+    foreign = imported_packages() - set(sys.stdlib_module_names) - {"trajlab", *OPTIONAL}
     declared = {IMPORT_NAMES.get(name, name) for name in RUNTIME}
     assert foreign - declared <= BROUGHT_ALONG.keys()
     assert {BROUGHT_ALONG[name] for name in foreign - declared} <= RUNTIME.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONAL))
+def test_optional_dependency_is_an_extra_and_tested(name: str) -> None:
+    assert name in imported_packages() and name not in RUNTIME
+    assert EXTRAS[OPTIONAL[name]][name] == EXTRAS["test"][name]
+
+
+def test_notebook_reviewer_without_its_extra() -> None:
+    """A wheel without extras: everything else of ``trajlab.review`` loads, and the widget says what to install."""
+    script = (
+        "import sys; sys.modules['anywidget'] = None; import trajlab, trajlab.review as review\n"
+        "from trajlab.errors import UsageError\n"
+        "others = [getattr(review, name) for name in dir(review) if name != 'Reviewer']\n"
+        "for place in (trajlab, review):\n"
+        "    try: place.Reviewer\n"
+        "    except UsageError as error: print(len(others), error)"
+    )
+    command = [sys.executable, "-W", "error", "-c", script]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, cwd=ROOT).stdout
+    import trajlab.review
+
+    assert said == 2 * (
+        f"{len(dir(trajlab.review)) - 1} Reviewer: anywidget is not installed; expected the extra `lab`. "
+        "Run pip install 'trajlab[lab]', or write a page that needs no kernel: trajlab review\n"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(RUNTIME | EXTRAS["test"]))

@@ -123,7 +123,8 @@ def test_gram_share_has_its_denominator() -> None:
 def families(n: int) -> Trajectories:
     texts: list[str | None] = ["SR" * (4 + i % 3) + "ETETETZ" for i in range(n)]
     texts += ["S" + "EX" * (5 + i % 4) + "FZ" for i in range(n)]
-    return population(texts, [True] * n + [False] * n)
+    verdicts: list[bool | None] = [*[True] * n, *[False] * n]
+    return population(texts, verdicts)
 
 
 def test_two_families_are_told_apart_named_and_counted() -> None:

@@ -22,4 +22,4 @@ def test_a_bar_only_where_someone_sees_it_move(
     monkeypatch.setenv("TRAJLAB_BATCH", batch)
     monkeypatch.setattr(sys, "stderr", stream())
     assert list(progress(range(5), total=5, unit="file", description="reading")) == list(range(5))
-    assert ("reading" in sys.stderr.getvalue()) is shown  # type: ignore[attr-defined]
+    assert ("reading" in sys.stderr.getvalue()) is shown  # type: ignore[union-attr]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,7 +18,7 @@ from trajlab.schema import DERIVED_TABLES, PART_TABLES
 DEMO = SAMPLES / "mini_swe_agent" / "mini-swe-agent-demo"
 
 
-def ingest_by_other_rules(source: Path, out: Path, patch: pytest.MonkeyPatch, **options: bool) -> None:
+def ingest_by_other_rules(source: Path, out: Path, patch: pytest.MonkeyPatch, **options: Any) -> None:
     """A corpus as another version of the rules would have left it, its derived tables spoilt on top."""
     with patch.context() as other:
         for module in (derive, plan, manifest, ingest):

@@ -95,7 +95,8 @@ def test_details_hold_foreign_text_as_text_and_say_what_is_missing() -> None:
 
 def test_estimates_show_number_interval_n_and_what_was_not_observed() -> None:
     rows = [{"what": HOSTILE, "share": SHARE, "mean": MEAN}, {"what": None, "share": NOTHING, "mean": None}]
-    table = estimate_table(rows, [Column("what", "what"), "share", Column("mean", "mean")], caption=HOSTILE)
+    columns: list[Column | str] = [Column("what", "what"), "share", Column("mean", "mean")]
+    table = estimate_table(rows, columns, caption=HOSTILE)
     check(table)
     for shown in ("<b>46.8 %</b>", "[41.2, 52.5] · 117/250 · 12 not observed", "n eff 80.0"):
         assert shown in table
@@ -198,7 +199,8 @@ def record(**changes: object) -> RunRecord:
 
 
 def page_of(*outputs: nbformat.NotebookNode, widgets: bool = False) -> nbformat.NotebookNode:
-    node = nbformat.v4.new_notebook(metadata={"widgets": {"x": "secret state"}} if widgets else {})
+    metadata = {"widgets": {"x": "secret state"}} if widgets else {}
+    node: nbformat.NotebookNode = nbformat.v4.new_notebook(metadata=metadata)
     node.cells = [
         nbformat.v4.new_markdown_cell("# Title\nProse"),
         nbformat.v4.new_code_cell("hidden_code()", outputs=list(outputs), execution_count=1),

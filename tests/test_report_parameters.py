@@ -30,7 +30,7 @@ options: dict = {}
 
 
 def notebook(*cells: str) -> nbformat.NotebookNode:
-    node = nbformat.v4.new_notebook()
+    node: nbformat.NotebookNode = nbformat.v4.new_notebook()
     node.cells = [nbformat.v4.new_code_cell(cell, metadata={"tags": ["parameters"]}) for cell in cells]
     return node
 

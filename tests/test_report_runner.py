@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -151,7 +152,7 @@ def test_a_cell_that_takes_too_long(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parameters", [{"treshold": "1"}, {"strict": "yes"}, {"n": "three"}, {"n": None}])
 def test_wrong_parameters_are_usage_errors_and_leave_nothing(
-    parameters: dict[str, str], tmp_path: Path
+    parameters: dict[str, Any], tmp_path: Path
 ) -> None:
     path = write_notebook(tmp_path, "audit", [result_cell()])
     with pytest.raises(UsageError) as caught:

@@ -93,7 +93,7 @@ def test_with_everything_labelled_estimates_are_counts(corpus: Corpus, tmp_path:
     everyone(corpus, tmp_path / "l.jsonl", positive)
     merged, drawn = read_labels(tmp_path / "l.jsonl"), sample(corpus, 10**6, "correct")
     whole = prevalence(drawn, merged, "hack", "yes")
-    assert (whole.value, whole.low) == (pytest.approx(len(positive) / frame.height), whole.value)
+    assert whole.low == whole.value == pytest.approx(len(positive) / frame.height)
     judged = judge(corpus, drawn, merged, "hack", "yes", "hit")
     hits = len(flagged) // 2
     assert judged.precision.value == pytest.approx(hits / len(flagged))

@@ -187,7 +187,7 @@ def test_the_hook_is_called_when_the_status_changes_only(tmp_path: Path) -> None
     rollouts(tmp_path / "run", range(1, 2), LOOP * 4, prompts=20)
     os.utime(tmp_path / "run" / "1.jsonl", (0, 0))
     hook = f"'{sys.executable}' '{script}'"
-    call = ["audit", tmp_path / "run", "-o", tmp_path / "out", "--pending", "--hook", hook]
+    call: list[str | Path] = ["audit", tmp_path / "run", "-o", tmp_path / "out", "--pending", "--hook", hook]
     first = run_command(*call, "--set", "sample_n=1")
     assert first.returncode == ExitCode.GATE_FAILED, first.stderr
     told = [json.loads(line) for line in log.read_text("utf-8").splitlines()]

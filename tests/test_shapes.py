@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajlab.behavior import inline_code
+from trajlab.behavior import inline_code, inline_tables
 from trajlab.behavior.inline_code import inspect_python, writes_in_plain_sight
 from trajlab.behavior.masks import labels_in, mask_of
 from trajlab.behavior.shapes import Shape, holds, shape_of
@@ -189,8 +189,8 @@ def by_the_tree(code: str) -> bool | None:
     if tree is not None:
         writes, scope, commands = inline_code._Inspection(tree).result()
         return writes if scope is None and not commands else None
-    tests = inline_code.PYTHON_TEST_TOKENS.search(code)
-    return None if tests else inline_code.PYTHON_WRITE_TOKENS.search(code) is not None
+    tests = inline_tables.PYTHON_TEST_TOKENS.search(code)
+    return None if tests else inline_tables.PYTHON_WRITE_TOKENS.search(code) is not None
 
 
 CODE = (
@@ -208,7 +208,7 @@ def test_what_shows_without_parsing_is_what_the_tree_says(code):
     shown = writes_in_plain_sight(code)
     if shown is not None:
         assert inspect_python(code) == (shown, None, [])
-        if shown or inline_code.SUSPECT.search(code):
+        if shown or inline_tables.SUSPECT.search(code):
             assert by_the_tree(code) == shown, code
 
 

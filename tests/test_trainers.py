@@ -213,7 +213,8 @@ def test_nemo_gym_reads_usage_only_where_there_was_one_call(tmp_path: Path) -> N
 def test_nemo_gym_simulation_in_the_request_is_part_of_the_rollout(tmp_path: Path) -> None:
     output = GYM["response"]["output"]
     request = {"input": [{"role": "system", "content": "Be kind."}, say("user", "Sum?"), *output[:2]]}
-    said = [say("user", "Sum?"), {"role": "assistant", "tool_calls": [{}]}, say("tool", "3"), say("assistant", "3")]
+    called: dict[str, Any] = {"role": "assistant", "tool_calls": [{}]}
+    said = [say("user", "Sum?"), called, say("tool", "3"), say("assistant", "3")]
     row = GYM | {
         "responses_create_params": request, "response": GYM["response"] | {"output": output[2:]},
         "result": {"messages": said, "termination_reason": "user_stop"}, "task": {"id": "t9"},
@@ -222,7 +223,7 @@ def test_nemo_gym_simulation_in_the_request_is_part_of_the_rollout(tmp_path: Pat
     assert problems == []
     assert [len(step.calls) for step in rollout.steps] == [1, 0]
     assert (rollout.task_id, rollout.termination) == ("t9", "ended")
-    said[1]["tool_calls"] = []
+    called["tool_calls"] = []
     _, (problem,) = read(write_lines(tmp_path / "again.jsonl", row))
     assert problem.code == "not_reconciled"
 

@@ -29,6 +29,7 @@ from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.text import visible
 from trajlab.report.written.audit_report import audit_report, side_of
 from trajlab.report.written.document import (
+    Block,
     Bullets,
     Document,
     Paragraph,
@@ -153,7 +154,8 @@ def test_both_faces_have_the_same_figures() -> None:
     assert str(Words("zh").change("mean_reward", unknown)) == "未观测"
     unbounded = Estimate(0.5, None, None, 1.0, 2.0, "one task only: no interval")
     assert str(Words("en").of_measure("mean_steps", unbounded)) == "0.5 no interval (n 2)"
-    blocks = [Paragraph("a <b>", "warn", "Warning:"), Bullets(["x | y"]), Table(["h", "v"], [["row", shown]], "cap")]
+    told = Paragraph("a <b>", "warn", "Warning:")
+    blocks: list[Block] = [told, Bullets(["x | y"]), Table(["h", "v"], [["row", shown]], "cap")]
     section = Section("key", "T & <i>", blocks)
     page = section_html(section)
     assert "<b>42.19 %</b><small>[40.17, 44.23] · 4,104/9,728 · 3 not observed</small>" in page

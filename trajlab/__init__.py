@@ -21,7 +21,7 @@ _WHERE = {
     "AuditResult": "trajlab.report.audit",
     "compare": "trajlab.report.compare",
     "CompareResult": "trajlab.report.compare",
-    "Reviewer": "trajlab.review.widget",
+    "Reviewer": "trajlab.review",
     "review_page": "trajlab.review.page",
     "sample": "trajlab.review.designs",
     "Sample": "trajlab.review.manifest",
@@ -63,10 +63,10 @@ if TYPE_CHECKING:
     from trajlab.report.stages import stages as stages
     from trajlab.report.watch import Watched as Watched
     from trajlab.report.watch import watch as watch
+    from trajlab.review import Reviewer as Reviewer
     from trajlab.review.designs import sample as sample
     from trajlab.review.manifest import Sample as Sample
     from trajlab.review.page import review_page as review_page
-    from trajlab.review.widget import Reviewer as Reviewer
     from trajlab.stats import Estimate as Estimate
 
 

@@ -179,7 +179,8 @@ class _Reader:
             module = companion_format(bundle.format)
             return [*outcomes_of(module, bundle), *facts_of(module, bundle)]
         if said.role == "metrics":
-            return list(metric_format(bundle.format).read_metrics(bundle))
+            metrics = metric_format(bundle.format)
+            return [*metrics.read_metrics(bundle), *facts_of(metrics, bundle)]
         return list(log_format(bundle.format).read(bundle))
 
     def _copy(self, file: SourceFile) -> SourceFile:

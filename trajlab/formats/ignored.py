@@ -133,6 +133,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "outputs.output.lc", "outputs.output.type", "outputs.step", "parent_run_id*", "prompt_cost*",
         "prompt_token_details", "reference_example_id", "serialized*", "session_id", "tags", "total_tokens",
     ),
+    # Clocks date a row and measure nothing; of several names of the step one is read.
+    "metric_rows": (
+        "Relative Time (Process)", "Step", "Wall time", "_runtime", "_step", "_timestamp", "_wandb*", "global_step",
+        "recorded_at", "relative_time", "step", "time", "timestamp", "train/global_step", "trainer/global_step",
+        "training/global_step", "training_step", "wall_time",
+    ),
     # A nanosecond more is no other moment; what the spans tell, too.
     "mlflow": ("*_time_unix_nano", "*execution_duration*", "request.*", "request_time"),
     # Templates, stack traces, and the provider's own copy of what stands in `actions` and `info`.
@@ -203,6 +209,11 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "id", "instruction", "model", "parser_results*", "recording_path", "test_*_at", "trial_*_at",
     ),
     "tinker": ("idx",),
+    # Where the trainer stands, which the rows of its history tell; search of hyperparameters; states of callbacks.
+    "trainer_state": (
+        "best_*", "epoch", "global_step", "is_*", "num_input_tokens_seen", "stateful_callbacks*", "total_flos",
+        "trial_name", "trial_params*",
+    ),
     # Named, not joined.
     "trainer_sidecars": ("*",),
     "trl": ("completion.*.name", "completion.*.tool_calls.*.type"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from trajlab.errors import UsageError
+
 _WHERE = {
     "Labels": "trajlab.review.labels",
     "Results": "trajlab.review.results",
@@ -40,7 +42,14 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"module 'trajlab.review' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    try:
+        module = importlib.import_module(_WHERE[name])
+    except ModuleNotFoundError as error:
+        if error.name != "anywidget":
+            raise
+        next_step = "Run pip install 'trajlab[lab]', or write a page that needs no kernel: trajlab review"
+        raise UsageError(name, "anywidget is not installed", "the extra `lab`", next_step) from error
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:
