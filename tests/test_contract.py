@@ -37,18 +37,21 @@ COMPANION_NAMES = {
     "_aggregate_metrics.json": "trainer_sidecars",
     "_rollout_summaries.jsonl": "trainer_sidecars",
     "aggregated_results.jsonl": "trainer_sidecars",
+    "tinker/made_up_run/config.json": "trainer_sidecars",
+    "tinker/made_up_run/metrics.jsonl": "metric_rows",
     "stream.index.jsonl": "trainer_sidecars",
     "annotations/orchestrator/00000.jsonl": "trainer_sidecars",
     "trl/messages/trainer_state.json": "trainer_state",
 }
 """How the paths of companions end."""
 METRIC_SAMPLES = {
-    "verl_console": "console",
+    "verl_console": "console", "areal_console": "console",
     "train.log": "console", "verl_tensorboard": "tensorboard", "events.out": "tensorboard",
     "trainer_state.json": "trainer_state", ".csv": "metric_csv", ".json": "metric_rows", ".parquet": "metric_rows",
 }  # fmt: skip
 """What the path of a metric log holds."""
 METRIC_PROBLEMS = {
+    "areal_console/main.log": {"not_finite": 1},
     "prime_rl_metrics/metrics.jsonl": {"truncated": 1},
     "slime_console/train.log": {"not_finite": 1},
     "tinker_metrics/metrics.jsonl": {"metrics_restarted": 1},
@@ -74,6 +77,12 @@ PROBLEMS = {
     "nemo_rl/exp_001/train_data_step1.jsonl": {"roles_inferred": 1},
     "nemo_rl/exp_001/train_data_step2.jsonl": {"roles_inferred": 1},
     "trl/weighted_rewards/completions/completions_00001.parquet": {"not_reconciled": 1},
+    # One sample of each step's batch; a norm that is NaN.
+    **{
+        f"openrlhf/{run}/events.out.tfevents.1762000001.node.1.0": {"one_sample_a_step": 1, "not_finite": 1}
+        for run in ("llama3", "plain", "resumed")
+    },
+    "openrlhf/resumed/events.out.tfevents.1762000009.node.1.0": {"one_sample_a_step": 1},
     # Records of kinds that came later.
     **{
         path: {"unknown_kind": 1}
@@ -299,6 +308,10 @@ def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) ->
     # Beside other samples its rollouts are those of one run with theirs.
     expected[("verl/legacy_run/metrics/samples/legacy_run.jsonl", "not_reconciled")] = 1
     expected[("trl/messages/trainer_state.json", "not_reconciled")] = 1
+    # Beside other samples the runs of a folder are one: each begins at step 1, one goes on from step 5.
+    again = {"plain/{}1": "metrics_restarted", "resumed/{}1": "metrics_restarted", "resumed/{}9": "metrics_repeated"}
+    for path, code in again.items():
+        expected[(f"openrlhf/{path.format('events.out.tfevents.176200000')}.node.1.0", code)] = 1
     metrics = [path for path in sample_files() if path.startswith("metric_logs/")]
     expected |= {(path, "metrics_without_run"): 1 for path in metrics}  # beside the runs of all other samples
     expected |= {(f"metric_logs/{path}", c): n for path, codes in METRIC_PROBLEMS.items() for c, n in codes.items()}

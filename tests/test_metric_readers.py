@@ -176,6 +176,31 @@ def test_other_consoles(text: str, variant: str, expected: set[Any], tmp_path: P
     assert problems == []
 
 
+def areal_step(trained: int, *tables: str) -> str:
+    head = "\x1b[1m(AReaL)\x1b[0m 20251101-12:00:00.000 StatsLogger INFO:"
+    logged = [f"{head} Epoch 1/2 Step 1/9 Train step {trained}/18 done.\x1b[0m"]
+    for number_, table in enumerate(tables, 1):
+        logged += [f"(AReaL) StatsLogger INFO: Stats ({number_}/{len(tables)}):\x1b[0m", "(AReaL) StatsLogger INFO: "]
+        logged += [f"(main pid=7) {line}" for line in ("╒═══╤═══╕", *table.split("\n"), "╘═══╧═══╛\x1b[0m")]
+    return "\n".join(logged) + "\n"
+
+
+def test_tables_of_areal(tmp_path: Path) -> None:
+    two = ("│ ppo_actor/task_reward/avg │ 2.5000e-01 │ b │ 3 │\n├───┼───┤\n│ c │ nan │   │   │", "│ b │ 4 │")
+    text = "starts\n" + areal_step(1, "│ b │ 1 │") + areal_step(2, *two) + areal_step(3, "│ b │ 5 │")
+    again = areal_step(2, "│ b │ 6 │")
+    path = written(tmp_path / "main.log", text + again)
+    assert claim(only_file(path), None).variant == "areal"
+    # The second table of a step is the next step of the other loggers; a run begun anew counts from its own step.
+    assert figures(path) == [
+        (0, "b", 1.0), (1, "ppo_actor/task_reward/avg", 0.25), (1, "b", 3.0), (1, "c", None), (2, "b", 4.0),
+        (3, "b", 5.0), (1, "b", 6.0),
+    ]  # fmt: skip
+    cut = written(tmp_path / "cut.log", text[: text.rindex("╘")])
+    assert figures(cut)[-1] == (3, "b", 5.0)
+    assert [problem.code for problem in read(cut)[1]] == ["truncated"]
+
+
 def test_steps_that_no_bar_tells_are_counted_and_that_is_told(tmp_path: Path) -> None:
     text = "".join(f"{{'loss': 0.5, 'epoch': {epoch}}}\n" for epoch in (0.1, 0.2, 0.3))
     rows, problems = read(written(tmp_path / "train.log", text))

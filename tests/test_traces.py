@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
 from pathlib import Path
@@ -113,10 +114,30 @@ def test_mixed_rows_of_langsmith_are_told_apart() -> None:
     assert (running["stop_reason"], running["termination"], running["n_executed"]) == ("pending", "incomplete", None)
 
 
+def test_odd_rows_of_csv_cost_only_themselves(tmp_path: Path) -> None:
+    columns = "\ufeffid,trace_id,type,parent_observation_id,start_time,end_time,input,output\n"
+    start, long = "2026-01-01 00:00:00.000000", "x" * 300_000
+    rows = [
+        f'a,t1,GENERATION,,{start},,"{long}","two ""lines""\nof text"\n',
+        f"b,t1,GENERATION,,{start}\n",
+        f'c,t2,GENERATION,,{start},,hello,"{{""role"": ""assistant"", ""content"": ""hi""}}"\n',
+        f'd,t3,GENERATION,,{start},,hello,"still writ',
+    ]
+    path = tmp_path / "observations.csv.gz"
+    path.write_bytes(gzip.compress((columns + "".join(rows)).encode()))
+    corpus = trajlab.read(path)
+    found = corpus.trajectories.select("variant", "native_id", "n_steps").sort("native_id").collect().rows()
+    assert found == [("csv", "t1", 1), ("csv", "t2", 1), ("csv", "t3", 1)]
+    texts = corpus.table("texts").collect()["text"].to_list()
+    assert {long, 'two "lines"\nof text', "hi", "still writ"} <= set(texts)
+    assert corpus.problems.select("code", "line").collect().rows() == [("unreadable_record", 4)]
+
+
 def test_spellings_of_langfuse_agree() -> None:
     page = facts("langfuse/api", "reasoning_tokens", "termination")
     assert page == facts("langfuse/ui", "reasoning_tokens", "termination")
     assert page == facts("langfuse/blob", "reasoning_tokens", "termination")
+    assert page == facts("langfuse/blob_csv", "reasoning_tokens", "termination")
     assert page == facts("langfuse/trace", "reasoning_tokens", "termination")
     assert [row[2:8] for row in page] == [(4, 3, 3, 3600, 160, 2400), (1, 0, 0, 900, 40, 600)]
     assert [row[-1] for row in page] == ["unknown", "infrastructure_error"]

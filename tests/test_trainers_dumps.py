@@ -14,6 +14,7 @@ import yaml
 from trainers_in_tests import CALL_TEXT, read, say, write_lines, write_parquet
 
 import trajlab
+from trajlab.measures.configuration import changed, configuration
 
 SKYRL = {
     "input_prompt": "<|im_start|>user\nSum?<|im_end|>\n<|im_start|>assistant\n", "output_response": "3<|im_end|>",
@@ -231,6 +232,27 @@ def test_slime_odd_samples_cost_only_themselves_and_other_files_are_problems(tmp
     whole = write_torch(tmp_path / "3.pt", value).read_bytes()
     (tmp_path / "4.pt").write_bytes(whole[:-30])
     assert [problem.code for problem in read(tmp_path / "4.pt")[1]] == ["unreadable_record"]
+
+
+def test_tinker_settings_are_of_the_run_whose_metrics_lie_beside_them(tmp_path: Path) -> None:
+    for run, rate in (("one", 1e-4), ("two", 2e-4)):
+        (tmp_path / run).mkdir()
+        data = {"batch_size": 8, "names": ["a"]}
+        config = {"model_name": "m", "log_path": run, "learning_rate": rate, "dataset_builder": data}
+        (tmp_path / run / "config.json").write_text(json.dumps(config))
+        (tmp_path / run / "metrics.jsonl").write_text('{"step": 0, "env/all/reward/total": 0.5, "optim/lr": 1e-4}\n')
+    corpus = trajlab.read(tmp_path)
+    rows = corpus.run_config.select("run", "name", "configured").sort("run", "name").collect().rows()
+    assert [row for row in rows if row[0] == "one"] == [
+        ("one", "dataset_builder.batch_size", "8"), ("one", "learning_rate", "0.0001"), ("one", "log_path", '"one"'),
+        ("one", "model_name", '"m"'),
+    ]  # fmt: skip
+    one, two = (configuration(corpus, run) for run in ("one", "two"))
+    assert changed(one, two) == {"learning_rate": ("0.0001", "0.0002")}
+    (tmp_path / "two" / "config.json").write_text('{"model_name": "m", "log_path": ')
+    assert corpus.metric_runs == ["one", "two"]
+    codes = trajlab.read(tmp_path).problems.select("run", "source", "code").collect().rows()
+    assert codes == [("two", "two/config.json", "unreadable_record")]
 
 
 def test_tinker_takes_what_the_environment_says_after_calls_as_results(tmp_path: Path) -> None:

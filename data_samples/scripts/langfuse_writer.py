@@ -6,6 +6,7 @@ a downloaded trace is by hand, since no server ran. The words are `scaffold_plan
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -85,12 +86,25 @@ def underscored(row: Json) -> Json:
     return spelled
 
 
+def write_csv(path: Path, rows: list[Json]) -> None:
+    """As the notes on CSV of the field reference say: objects as JSON text, null and what is not set as an empty cell."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows:
+            values = [row.get(name) for name in columns]
+            writer.writerow(["" if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])
+
+
 def main(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     rows = [*solved(), *broken()]
     write_json(out / "api" / "page.json", {"data": rows, "meta": {"cursor": None}})
     write_lines(out / "ui" / "observations.jsonl", [row | {"input": json.dumps(row.get("input"))} for row in rows])
     write_lines(out / "blob" / "observations_v2" / "2026-01-01.jsonl", [underscored(row) for row in rows])
+    write_csv(out / "blob_csv" / "observations_v2" / "2026-01-01.csv", [underscored(row) for row in rows])
     scores = [{"id": "s1", "name": "style", "value": 0.5, "dataType": "NUMERIC", "source": "API"},
               {"id": "s2", "name": "tone", "value": None, "stringValue": "good", "dataType": "CATEGORICAL", "source": "API"}]
     head = {"id": "trace-1", "name": "coder", "timestamp": "2026-01-01T00:00:00.000Z", "tags": [], "sessionId": None, "totalCost": 0.016}

@@ -27,6 +27,7 @@ SCRIPTS = {
     "agent_lightning/spans": "agent_lightning_spans_writer.py",
     "agent_lightning": "agent_lightning_writer.py",
     "verl": "verl_writer.py",
+    "metric_logs/areal_console": "areal_console_writer.py",
     "metric_logs": "metric_logs_writer.py",
     "chat": "chat_writer.py",
     "hacks": "hack_writer.py",
@@ -55,6 +56,7 @@ SCRIPTS = {
     "terminal_bench": "terminal_bench_writer.py",
     "openhands_sdk": "openhands_sdk_writer.py",
     "openhands": "openhands_writer.py",
+    "openrlhf": "openrlhf_writer.py",
     "gold": "",
 }
 

@@ -40,6 +40,15 @@ def summary(episode: Episode, idx: int) -> dict[str, Any]:
             "steps": steps, "final_ob_len": 30}
 
 
+CONFIG: dict[str, Any] = {
+    "learning_rate": 4e-05, "dataset_builder": {"batch_size": 8, "group_size": 4, "seed": 0, "names": ["words"]},
+    "model_name": "made-up/words-8b", "max_tokens": 512, "temperature": 1.0, "compute_post_kl": False, "evaluator_builders": [],
+    "lora_rank": 32, "kl_penalty_coef": 0.0, "loss_fn": "importance_sampling", "num_substeps": 1, "wandb_project": None,
+    "wandb_name": None, "log_path": "runs/made_up_run", "base_url": None, "eval_every": 2, "save_every": 20,
+}  # fmt: skip
+"""Options of `rl/train.py`, as `dump_config` and `TrainingRunStore.write_config` write them."""
+
+
 def save(path: Path, records: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
@@ -51,6 +60,9 @@ def main() -> None:
          [stored(episode, idx) for idx, episode in enumerate(samples[4:])])
     save(out / "made_up_run" / "iteration_000002" / "train_rollout_summaries.jsonl",
          [summary(episode, idx) for idx, episode in enumerate(samples[:8])])
+    (out / "made_up_run" / "config.json").write_text(json.dumps(CONFIG, indent=2), encoding="utf-8")
+    save(out / "made_up_run" / "metrics.jsonl",
+         [{"step": step, "optim/lr": 4e-05, "env/all/reward/total": 0.25 + 0.125 * step, "time/total": 42.5} for step in range(3)])
 
 
 if __name__ == "__main__":

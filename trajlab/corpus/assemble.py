@@ -30,6 +30,8 @@ from trajlab.schema import FACT_COLUMNS, OUTCOMES, OVERLAY, PROBLEMS, SOURCES, T
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
+STEPS_IN_ONE_FILE = frozenset({"openrlhf"})
+"""Formats whose files hold a run's steps up to a crash; the run that is resumed goes on in a second one."""
 SAME_TASKS = 0.5
 """Share of a step's tasks that a dump must share with a later one to be replaced by it."""
 
@@ -106,7 +108,8 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
     verdicts, conflicts = _with_verdicts(trajectories, outcomes)
     problems += conflicts
-    companions = join_companions(manifest.claims, verdicts)
+    metric_runs = runs_of(manifest.claims, trajectories)
+    companions = join_companions(manifest.claims, verdicts, metric_runs)
     problems += companions.problems
     overlay = _overlay(verdicts, companions.overlay, manifest.claims)
     facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
@@ -120,7 +123,6 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     _write(target, "run_config", companions.run_config)
     _write(target, "metrics", metrics)
     summaries = _summaries(folder, manifest)
-    metric_runs = runs_of(manifest.claims, trajectories)
     _write(target, "sources", _sources(manifest, summaries, companions.notes, metric_runs))
     _write(target, "coverage", _coverage(folder, manifest, summaries, overlay))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
@@ -263,7 +265,7 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
 
 
 def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
-    """A step dumped again under another folder of the same run replaces the earlier dump of that step."""
+    """A step dumped again, under another folder of the same run or by the run resumed, replaces the earlier dump."""
     times = pl.DataFrame(
         [(item.file.root, item.file.relpath, item.file.mtime_ns) for item in claims],
         schema={"root": pl.String, "source": pl.String, "mtime": pl.Int64},
@@ -272,7 +274,7 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
     stem = pl.col("source").str.extract(r"([^/]*?)\.[^/]*$", 1)
     key = ["run", "format", "variant", "split", "train_step"]
     dumps = (
-        joined.filter(stem == pl.col("train_step").cast(pl.String))
+        joined.filter((stem == pl.col("train_step").cast(pl.String)) | pl.col("format").is_in(STEPS_IN_ONE_FILE))
         .select(*key, "root", "source")
         .unique()
         .join(times, on=["root", "source"], how="left")

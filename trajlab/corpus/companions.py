@@ -2,17 +2,19 @@
 
 A companion reaches the trajectories of its formats in its own folder and below it or, where there are none, in the
 nearest folder above that has any, of one run; a fact by native id reaches it wherever below the root it stands.
+Settings beside no trajectories are of the run whose metric logs stand in the same folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from trajlab.corpus.metric_runs import MetricRun
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.rows import failed
 from trajlab.corpus.totals import TotalRow, hold_against
@@ -51,6 +53,8 @@ class _Told(msgspec.Struct):
 
     claim: Claim
     reached: pl.DataFrame
+    beside: frozenset[str]
+    """Runs of the metric logs in its folder."""
     facts: list[Fact] = []
     totals: list[Total] = []
     settings: list[RunSetting] = []
@@ -59,22 +63,25 @@ class _Told(msgspec.Struct):
 
     @property
     def run(self) -> str | None:
-        """The only run of the trajectories that it reaches."""
-        runs = self.reached["run"].unique().to_list()
-        return runs[0] if len(runs) == 1 else None
+        """The only run of the trajectories that it reaches; where it reaches none, of the metric logs beside it."""
+        runs = set(self.reached["run"].to_list()) or self.beside
+        return next(iter(runs)) if len(runs) == 1 else None
 
 
-def join_companions(claims: Iterable[Claim], trajectories: pl.DataFrame) -> Companions:
+def join_companions(
+    claims: Iterable[Claim], trajectories: pl.DataFrame, metric_runs: Mapping[tuple[str, str], MetricRun]
+) -> Companions:
     """Join the facts of all companions with the trajectories, and hold their totals against them.
 
     Args:
         claims: What every file was found to be.
         trajectories: ``trajectory_id``, ``run``, ``format``, ``root``, ``source``, ``native_id``, ``train_step`` and
             what totals are counted of, one row each.
+        metric_runs: Run of each metric log, by root and path below it.
     """
     asked = [item for item in claims if item.role in ("companion", "metrics") and item.format is not None]
-    reach = _Reach(trajectories)
-    told = [one for item in sorted(asked, key=_when) if (one := _told(item, reach)) is not None]
+    reach, beside = _Reach(trajectories), _by_folder(metric_runs)
+    told = [one for item in sorted(asked, key=_when) if (one := _told(item, reach, beside)) is not None]
     joined, facts = _join(told, trajectories)
     totals = [row for one in told for row in hold_against(one.claim.file.relpath, one.run, one.totals, one.reached)]
     settings = [
@@ -92,6 +99,18 @@ def join_companions(claims: Iterable[Claim], trajectories: pl.DataFrame) -> Comp
         problems,
         {(one.claim.file.root, one.claim.file.relpath): one.note for one in told if one.note is not None},
     )
+
+
+_ByFolder = dict[tuple[str, PurePosixPath], frozenset[str]]
+
+
+def _by_folder(metric_runs: Mapping[tuple[str, str], MetricRun]) -> _ByFolder:
+    """Root and folder -> runs of the metric logs in it."""
+    found: _ByFolder = {}
+    for (root, source), run in metric_runs.items():
+        place = root, PurePosixPath(source).parent
+        found[place] = found.get(place, frozenset()) | {run.name}
+    return found
 
 
 def _when(item: Claim) -> tuple[int, str, str]:
@@ -135,10 +154,11 @@ def _folders(path: str) -> Iterator[str]:
     return ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
 
-def _told(item: Claim, reach: _Reach) -> _Told | None:
+def _told(item: Claim, reach: _Reach, beside: _ByFolder) -> _Told | None:
     module = companion_format(item.format or "") if item.role == "companion" else metric_format(item.format or "")
     formats = speaks_of(module, item.variant or "")
-    told = _Told(item, reach.of(item, formats))
+    near = beside.get((item.file.root, PurePosixPath(item.file.relpath).parent), frozenset())
+    told = _Told(item, reach.of(item, formats), near)
     for found in _read(module, item):
         if isinstance(found, Fact):
             told.facts.append(found)
@@ -153,7 +173,8 @@ def _told(item: Claim, reach: _Reach) -> _Told | None:
     anything = told.facts or told.totals or told.settings
     if told.reached.is_empty() and item.role == "metrics":
         return None  # a metric log stands for itself: it needs no rollouts
-    if anything and told.reached.is_empty() and not any(fact.native_id for fact in told.facts):
+    only_settings = not told.facts and not told.totals and told.run is not None
+    if anything and not only_settings and told.reached.is_empty() and not any(fact.native_id for fact in told.facts):
         message = f"nothing to join with: no log of {', '.join(sorted(formats)) or 'any format'} was read in its folder"
         told.problems.append(Problem("not_joined", message))
     elif told.settings and told.run is None:

@@ -22,7 +22,7 @@ _PLACES = frozenset(
 _STAMPED = re.compile(r"[A-Z][a-z]{2}\d{2}_\d{2}-\d{2}-\d{2}_.+|(?:checkpoint|global_step|version)[-_]?\d+")
 """TensorBoard's own folder of transformers (date and host), checkpoints."""
 _PLAIN_NAME = re.compile(
-    r"(?:metrics?|history|trainer_state|console|train(?:ing|er)?|log|logs|out(?:put)?|stdout|stderr|run|progress|scalars"
+    r"(?:metrics?|history|trainer_state|console|main|merged|train(?:ing|er)?|log|logs|out(?:put)?|stdout|stderr|run|progress|scalars"
     r"|results?|wandb[-_]?\w*|events\.out\.tfevents\b.*)(?:[-_.]\d+)?"
 )
 """Names of files that say nothing of the run."""

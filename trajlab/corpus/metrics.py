@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
+import msgspec
 import polars as pl
 
 from trajlab.corpus.metric_repeats import mark_counting
 from trajlab.corpus.metric_runs import runs_of
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.rows import failed
+from trajlab.formats import metrics_within
 from trajlab.metric_logs import METRIC_LOGS, Metric, metric_format
 from trajlab.metric_logs.naming import named
 from trajlab.records import Problem
@@ -23,18 +25,21 @@ _READ = {
     "run": pl.String, "source": pl.String, "line": pl.Int64, "step": pl.Int64, "raw_name": pl.String,
     "value": pl.Float64, "logged_as": pl.String,
 }  # fmt: skip
+DAMAGE = frozenset({"unreadable", "unreadable_record", "truncated", "record_too_large"})
+"""What every reader of a file finds broken in it."""
 NOT_FINITE = 10
 """Metrics of one log that are named for values that are no numbers; the others are counted."""
 
 
-def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, list[ProblemRow]]:
+def read_metric_logs(claims: Sequence[Claim], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, list[ProblemRow]]:
     """The table ``metrics``, and rows of ``problems``.
 
     Args:
         claims: What every file was found to be.
         trajectories: ``run``, ``root`` and ``source`` of all trajectories.
     """
-    logs = [item for item in claims if item.role == "metrics" and item.format is not None]
+    logs = [log for item in claims if (log := _metric_log(item)) is not None]
+    within = {(item.file.root, item.file.relpath) for item in claims if item.role == "log"}
     runs = runs_of(logs, trajectories)
     logs.sort(key=lambda item: (_natural(item.file.relpath), item.file.root))
     frames: list[pl.DataFrame] = []
@@ -45,7 +50,7 @@ def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tup
         if not whose.told:
             message = "several runs lie as near; taken for one of its own: name its file or its folder like its run"
             problems.append(problem_row(run, source, Problem("metrics_without_run", message)))
-        frame, told = _table(item, run)
+        frame, told = _table(item, run, beside_rollouts=(item.file.root, source) in within)
         problems += [problem_row(run, source, problem) for problem in told]
         frames.append(frame)
     if not frames:
@@ -53,6 +58,18 @@ def read_metric_logs(claims: Iterable[Claim], trajectories: pl.DataFrame) -> tup
     marked, repeated = mark_counting(pl.concat(_in_order(logs, frames)))
     problems += [problem_row(run, source, problem) for run, source, problem in repeated]
     return marked.select(METRICS.names), problems
+
+
+def _metric_log(item: Claim) -> Claim | None:
+    """A claim as that of a metric log: as it is, or by the reader that its format names for the metrics within."""
+    if item.format is None or item.role not in ("log", "metrics"):
+        return None
+    if item.role == "metrics":
+        return item
+    reader = metrics_within(item.format)
+    return None if reader is None else msgspec.structs.replace(
+        item, role="metrics", format=reader[0], variant=reader[1]
+    )  # fmt: skip
 
 
 def problem_row(run: str | None, source: str, problem: Problem) -> ProblemRow:
@@ -79,12 +96,14 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(path)]
 
 
-def _table(item: Claim, run: str) -> tuple[pl.DataFrame, list[Problem]]:
+def _table(item: Claim, run: str, *, beside_rollouts: bool) -> tuple[pl.DataFrame, list[Problem]]:
+    """Metrics of a log, named, and what is told of it; of a log with rollouts their reader told what is damaged."""
     columns: dict[str, list[object]] = {name: [] for name in _READ}
     problems: list[Problem] = []
     for found in _read(item):
         if isinstance(found, Problem):
-            problems.append(found)
+            if not beside_rollouts or found.code not in DAMAGE:
+                problems.append(found)
             continue
         own = run if found.run is None else found.run
         row = (own, item.file.relpath, found.line, found.step, found.raw_name, found.value, found.logged_as)
@@ -98,7 +117,8 @@ def _table(item: Claim, run: str) -> tuple[pl.DataFrame, list[Problem]]:
         schema={"raw_name": pl.String, "name": pl.String},
     )
     problems += _not_finite(frame)
-    if not frame.height and not any(problem.code in ("unreadable", "unreadable_record") for problem in problems):
+    damaged = any(problem.code in ("unreadable", "unreadable_record") for problem in problems)
+    if not frame.height and not damaged and not beside_rollouts:
         problems.append(Problem("no_metrics", "the log holds no metric yet"))
     return frame.join(names, on="raw_name", how="left", maintain_order="left"), problems
 

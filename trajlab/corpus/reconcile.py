@@ -25,6 +25,8 @@ _OF = {
 """Common name without its last part -> column of the trajectories."""
 _VERL_TURNS = r"^(?:training/)?num_turns/"
 """verl counts the turns of the user, those of the assistant, and one: ``agent_loop/tool_agent_loop.py``."""
+SAMPLED = ("openrlhf",)
+"""Formats that hold one sample of each step's batch: no mean, no extreme of the batch follows from it."""
 EVALUATION = "val.reward"
 """What TRL logs of an evaluation, beside the step's own ``score.mean``."""
 
@@ -57,7 +59,8 @@ def compare(trajectories: pl.DataFrame, metrics: pl.DataFrame) -> pl.DataFrame:
     logged = metrics.filter(pl.col("counts") & pl.col("value").is_not_null())
     names = [f"{start}.{what}" for start in _OF for what in ("mean", "max", "min")]
     logged = logged.filter(pl.col("name").is_in(names)).select(*_KEY, "name", "raw_name", "value", "source", "line")
-    trained = trajectories.filter(pl.col("step").is_not_null() & pl.col("split").fill_null("train").eq("train"))
+    whole = pl.col("step").is_not_null() & ~pl.col("format").is_in(SAMPLED)
+    trained = trajectories.filter(whole & pl.col("split").fill_null("train").eq("train"))
     if logged.is_empty() or trained.is_empty():
         return pl.DataFrame(schema=COMPARED)
     found = pl.concat([_found(trained, start, column) for start, column in _columns().items()])

@@ -11,6 +11,9 @@ Where several files are one conversation, the module has ``group(relpath, varian
 first file that a file is a part of, or ``None``. Files of one group come in one bundle; one that is named as the group
 is comes first. A format with ``HOLDS_LOGS`` is a tree around logs of other formats: what it claims is its own.
 
+A format whose files hold metrics of the trainer, too, names in ``METRICS`` the metric log and its variant that read
+them: one reader claims a file, two tables are filled from it.
+
 A companion speaks about trajectories of other files. It has, in place of ``read``, one or both of
 
 - ``read_outcomes(bundle)``: yields :class:`Outcome`, verdicts by task,
@@ -138,6 +141,7 @@ LOGS: dict[str, str] = {
     "mini_swe_agent": "mini-swe-agent trajectories",
     "nemo_gym": "NeMo-Gym rollouts",
     "nemo_rl": "NeMo-RL training and validation data",
+    "openrlhf": "OpenRLHF samples (TensorBoard texts)",
     "rllm": "rLLM episodes",
     "roll": "ROLL rollout dumps",
     "skyrl": "SkyRL evaluation dumps",
@@ -190,6 +194,12 @@ COMPANIONS: dict[str, str] = {
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""
     return cast("LogFormat", importlib.import_module(f"trajlab.formats.{name}"))
+
+
+def metrics_within(name: str) -> tuple[str, str] | None:
+    """Metric log and variant that read the metrics in files of the format ``name``; ``None``: they hold none."""
+    found: tuple[str, str] | None = getattr(log_format(name), "METRICS", None)
+    return found
 
 
 @cache

@@ -2,7 +2,7 @@
 
 Sources: TRL 1.16.0 and transformers 5 (``trainer_state.json``); prime-rl ``monitors/file.py`` (annotations: ``info``
 flat, or under ``train`` and ``eval``); rLLM ``utils/episode_logger.py`` and ``eval/results.py``; NeMo-Gym
-``rollout_collection.py``; SkyRL ``trainer_utils.py``.
+``rollout_collection.py``; SkyRL ``trainer_utils.py``; tinker-cookbook 0.6.1 ``utils/ml_log.py`` (``config.json``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trajlab.formats import Fact, FoundFact, Total, Unjoined
+from trajlab.formats._trainer_rows import run_settings
 from trajlab.formats._values import count, dumped, flag, json_lines, load, mapping, mappings, number, whole, word
 from trajlab.records import Problem, RunSetting
 from trajlab.sources.files import Bundle
@@ -23,6 +24,18 @@ _SETTINGS = (
 _EVAL = "eval_"
 _LOGGED_REWARD = "reward"
 _FILTERS = ("filter_reason", "filtered_by", "filter", "filters", "reason")
+
+
+def tinker_config(bundle: Bundle) -> Iterator[FoundFact]:
+    """Settings by dotted name; lists are none."""
+    problems: list[Problem] = []
+    try:
+        config = mapping(load(bundle, problems))
+    except (ValueError, RecursionError) as error:
+        yield Problem("unreadable_record", f"{error}; expected the settings of a run")
+        return
+    yield from problems
+    yield from run_settings(config)
 
 
 def trainer_state(bundle: Bundle) -> Iterator[FoundFact]:

@@ -1,7 +1,8 @@
-"""Rows of an export, whatever its container: JSON lines, a JSON list, Parquet, or one document that holds a list."""
+"""Rows of an export, whatever its container: JSON lines, JSON list, Parquet, CSV, or a document that holds a list."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,11 @@ from trajlab.formats._values import json_lines, load
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.reading import elements, parquet_rows
+from trajlab.sources.reading import elements, lines, parquet_rows
 from trajlab.sources.safe_json import loads
+
+LONGEST_CELL = 64 << 20
+"""Characters of a cell that is read; Python's own limit is 128 KiB, which a prompt may exceed."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -52,8 +56,45 @@ def _values(bundle: Bundle, problems: list[Problem], held_in: str | None) -> Ite
                 yield str(line.number - 1), None, loads(line.data).value
             except (ValueError, RecursionError) as error:
                 problems.append(Problem("unreadable_record", f"no JSON: {error}", None, line.offset))
+    elif shape == "text":
+        yield from _of_csv(bundle, problems)
     else:
         yield from _of_document(bundle, problems, held_in)
+
+
+def csv_header(head: bytes) -> tuple[str, ...]:
+    """Names of the columns, where a text begins as CSV does; empty for anything else."""
+    first, newline, _ = head.decode("utf-8", "replace").removeprefix("\ufeff").partition("\n")
+    try:
+        cells = tuple(next(csv.reader([first]), []))
+    except csv.Error:
+        return ()
+    return cells if newline and len(cells) > 1 else ()
+
+
+def _of_csv(bundle: Bundle, problems: list[Problem]) -> Iterator[tuple[str, int | None, Any]]:
+    """Rows as objects of texts: an empty cell is no value."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+    reader = csv.reader(line.data.decode("utf-8", "replace") for line in lines(bundle, problems))
+    header: list[str] | None = None
+    number = 0
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problems.append(Problem("unreadable_record", f"no CSV: {error}", line))
+            continue
+        if header is None:
+            header = [name.removeprefix("\ufeff") for name in cells]
+        elif len(cells) != len(header):
+            message = f"{len(cells)} cells; expected {len(header)}; not read"
+            problems.append(Problem("unreadable_record", message, line))
+        else:
+            yield str(number), line, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+            number += 1
 
 
 def _of_document(

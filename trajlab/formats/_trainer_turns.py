@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 
 from trajlab.formats._chat_messages import AGENT_ROLES, ChatMessage, Conversation, Function, NativeCall, plain_text
-from trajlab.formats._chat_text import parse_prompt, parse_response, read_agent_text, tools_in_prompt
+from trajlab.formats._chat_text import (
+    parse_conversation,
+    parse_prompt,
+    parse_response,
+    read_agent_text,
+    tools_in_prompt,
+)
 from trajlab.formats._chat_text.results import answer
 from trajlab.formats._trainer_rows import Row, prompt_task
 from trajlab.records import Message, Problem, Trajectory
@@ -147,6 +153,16 @@ def fill_from_text(trajectory: Trajectory, response: str, prompt: str | None) ->
         trajectory.task_id = trajectory.task_id or prompt_task(prompt)
         trajectory.tools_offered = tools_in_prompt(prompt)
     add_cut(trajectory, conversation.cut_off)
+
+
+def fill_from_conversation(trajectory: Trajectory, text: str, prompt: str) -> None:
+    """Take the turns of prompt and rollout in one text, special tokens kept; ``prompt`` is where tools are offered."""
+    conversation = parse_conversation(text)
+    trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
+    trajectory.tools_offered = tools_in_prompt(prompt)
+    add_cut(trajectory, conversation.cut_off)
+    if not trajectory.messages:  # the text starts inside a turn
+        trajectory.messages = parse_prompt(prompt)
 
 
 def tool_names(tools: Sequence[Any]) -> list[str]:

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from trajlab.formats import Variant
-from trajlab.formats._chat_text import parse_conversation, parse_prompt, tools_in_prompt
 from trajlab.formats._chat_text.turns import is_marked
 from trajlab.formats._token_facts import add_versions
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, rows
-from trajlab.formats._trainer_turns import add_cut, fill_from_text, prompt_text
+from trajlab.formats._trainer_turns import fill_from_conversation, fill_from_text, prompt_text
 from trajlab.records import Problem, RewardPart, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -64,7 +63,7 @@ def _trajectory(row: Row, version: str | None, split: str | None) -> Trajectory:
     trajectory = Trajectory(variant, row.ordinal, split=split, agent="areal", line=row.line)
     prompt, completion = fields.text("prompt"), fields.text("completion") or ""
     if variant == "flat" and prompt is not None and is_marked(prompt):
-        _fill_whole(trajectory, prompt, prompt + completion)
+        fill_from_conversation(trajectory, prompt + completion, prompt)
     else:
         fill_from_text(trajectory, completion, prompt)
     trajectory.task_id = prompt_task(prompt_text(trajectory.messages))
@@ -82,15 +81,6 @@ def _trajectory(row: Row, version: str | None, split: str | None) -> Trajectory:
     trajectory.problems += problems
     add_cleaning(trajectory, row)
     return trajectory
-
-
-def _fill_whole(trajectory: Trajectory, prompt: str, text: str) -> None:
-    conversation = parse_conversation(text)
-    trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
-    trajectory.tools_offered = tools_in_prompt(prompt)
-    add_cut(trajectory, conversation.cut_off)
-    if not trajectory.messages:  # the text starts inside a turn
-        trajectory.messages = parse_prompt(prompt)
 
 
 def _add_lengths(trajectory: Trajectory, fields: Fields, row: Row) -> None:

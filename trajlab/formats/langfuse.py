@@ -12,7 +12,7 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._observations import TRACES, Observation, fill, truth
-from trajlab.formats._table_rows import rows_of_table
+from trajlab.formats._table_rows import csv_header, rows_of_table
 from trajlab.formats._values import (
     Records,
     count,
@@ -39,10 +39,13 @@ _CARRIES = frozenset(
 
 VARIANTS = {
     "trace": Variant("`trace-<id>.json`: a trace with `observations` and `scores`, also under `trace`", _CARRIES),
+    "csv": Variant("observations as CSV of the blob storage export; objects as JSON text", _CARRIES, whole=True),
     "observations": Variant("observations of many traces: JSON lines, list, Parquet, or a page with `data`",
                             _CARRIES, whole=True),
 }  # fmt: skip
 
+_CSV = {"id", "trace_id", "type", "parent_observation_id", "start_time"}
+"""Columns that the export of the blob storage always has; those of the interface's CSV are not documented."""
 _KINDS = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 _TYPES = frozenset(
     {"SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL", *_KINDS}
@@ -55,6 +58,8 @@ def recognise(probe: Probe) -> str | None:
     """A trace with observations, or rows with a type of observation and their trace."""
     if probe.shape == "parquet":
         return "observations" if {"type", "trace_id", "parent_observation_id"} <= set(probe.columns) else None
+    if probe.shape == "text":
+        return "csv" if set(csv_header(probe.head)) >= _CSV else None
     if probe.shape not in ("object", "lines", "list") or not any(mark in probe.head for mark in _MARKS):
         return None
     head = mapping(next(iter(probe.records), None))

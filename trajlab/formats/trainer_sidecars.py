@@ -26,6 +26,10 @@ VARIANTS = {
     "rllm_eval_results": Variant("rLLM results of an evaluation: `dataset_name`, `score`, `items`", frozenset()),
     "rllm_summary": Variant("rLLM `batch_summary.json`: counts of one step", frozenset()),
     "skyrl_metrics": Variant("SkyRL `aggregated_results.jsonl`: metrics of one evaluation", frozenset()),
+    "tinker_config": Variant(
+        "tinker-cookbook `config.json` beside `metrics.jsonl`: the settings of the run, into `run_config` (0.6)",
+        frozenset(),
+    ),
     "tinker_summaries": Variant(
         "tinker-cookbook `…_rollout_summaries.jsonl`: lengths and rewards of rollouts, without text", frozenset()
     ),
@@ -39,6 +43,7 @@ SPEAKS_OF = {
     "rllm_eval_results": _RLLM,
     "rllm_summary": _RLLM,
     "skyrl_metrics": frozenset({"skyrl"}),
+    "tinker_config": frozenset({"tinker"}),
 }
 """Formats of the trajectories that each is about."""
 
@@ -49,6 +54,7 @@ _READERS: dict[str, Callable[[Bundle], Iterator[FoundFact]]] = {
     "rllm_eval_results": facts.rllm_eval_results,
     "rllm_summary": facts.rllm_summary,
     "skyrl_metrics": facts.skyrl_metrics,
+    "tinker_config": facts.tinker_config,
 }
 _NO_PLACE = {
     "prime_rl_index": "places of records in a stream, which is read whole: nothing about a trajectory",
@@ -56,6 +62,8 @@ _NO_PLACE = {
 }
 
 _AGGREGATES = {"agent_ref", "agent_metrics"}
+_TINKER = {"log_path", "model_name"}
+"""Options that every training of tinker-cookbook has: ``train.py`` of ``rl`` and ``supervised``, ``train_dpo.py``."""
 
 
 def recognise(probe: Probe) -> str | None:
@@ -68,6 +76,8 @@ def recognise(probe: Probe) -> str | None:
     if probe.shape != "object":
         return None
     keys = probe.keys
+    if probe.name == "config.json" and keys >= _TINKER and "metrics.jsonl" in probe.siblings:
+        return "tinker_config"
     if keys >= _AGGREGATES:
         return "nemo_gym_aggregates"
     if keys >= {"dataset_name", "score", "total", "correct", "items", "signal_averages"}:

@@ -27,7 +27,7 @@ SHORT_NAMES: dict[str, str] = {
 """verl's options by the short names that reports use, in their order."""
 
 LABELS_ONLY = ("experiment_name", "project_name", "run_name", "default_local_dir", "rollout_data_dir", "output_dir",
-               "validation_data_dir", "logger", "trainer.name")  # fmt: skip
+               "validation_data_dir", "logger", "trainer.name", "log_path", "wandb_name", "wandb_project")  # fmt: skip
 """Last parts of options that name a run or its places and change nothing about it."""
 
 

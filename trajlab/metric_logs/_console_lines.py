@@ -33,6 +33,8 @@ _PAIRS = re.compile(
 )
 _PAIRS_NEED = re.compile(rf"(?:^|[\s|,])(?:loss|reward)[\w/]{{0,40}} ?[=:] ?{_VALUE}")
 _SKYRL_LINES = 5_000
+_AREAL = re.compile(r"Epoch \d{1,9}/\d{1,9} Step \d{1,9}/\d{1,9} Train step (\d{1,12})/\d{1,12} done\.")
+_AREAL_STATS = re.compile(r"Stats \((\d{1,6})/\d{1,6}\):$")
 
 
 class Row(msgspec.Struct):
@@ -179,6 +181,35 @@ def _skyrl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
         yield row
 
 
+def _areal(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
+    """Tables of names and numbers side by side, below the line of their step.
+
+    The step is that of the other loggers (``StatsLogger.commit``): it counts from 0, where the line counts from 1, and
+    further tables of one step have the next numbers, which the steps to come then leave out.
+    """
+    row: Row | None = None
+    step, last, before = 0, -1, 0
+    for number, text, finished in texts:
+        if (begins := _AREAL.search(text)) is not None:
+            trained = int(begins[1])
+            step = trained - 1 if trained <= before else max(trained - 1, last + 1)  # not later: the run was restarted
+            before = trained
+        elif (which := _AREAL_STATS.search(text)) is not None and before:
+            last = step + int(which[1]) - 1
+            row = Row(last, number, [])
+        elif row is not None and text.lstrip().startswith("│"):
+            cells = [cell.strip() for cell in text.split("│")[1:-1]]
+            row.pairs += [(name, value) for name, value in zip(cells[::2], cells[1::2], strict=False) if name]
+            if not finished:
+                break
+        elif row is not None and text.lstrip().startswith("╘"):
+            yield row
+            row = None
+    if row is not None:
+        yield _cut(row.line)
+        yield row
+
+
 def _pairs(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
     for number, text, finished in texts:
         if not ("=" in text or ":" in text) or (found := _PAIRS.search(text)) is None:
@@ -208,6 +239,9 @@ PARSERS: dict[str, Parser] = {
     "roll": Parser(_contains(_ROLL, b'"metrics"'), _roll, (b'"metrics"',)),
     "slime": Parser(_contains(_SLIME, b": {'"), _slime, (b": {'",)),
     "skyrl": Parser(lambda text: _SKYRL_IN.search(text) is not None, _skyrl, (b"Step ", b"': ", b"}")),
+    "areal": Parser(
+        _contains(_AREAL, b"Train step "), _areal, (b"Train step ", b"Stats (", "│".encode(), "╘".encode())
+    ),
     "trl": Parser(_contains(_TRL, b"'epoch'"), _trl, (b"'epoch'", b"%|")),
     "pairs": Parser(_has_pairs, _pairs, (b"loss", b"reward")),
 }

@@ -27,6 +27,11 @@ VARIANTS = {
     "roll": Variant('ROLL: `metrics_tag: {"step": N, "metrics": {…}}`', frozenset()),
     "slime": Variant("slime: `rollout N: {…}`, `step N: {…}`, `perf N: {…}`, `eval N: {…}`", frozenset()),
     "skyrl": Variant("SkyRL: `Step N:` and a dictionary over several lines", frozenset()),
+    "areal": Variant(
+        "AReaL: `Epoch a/b Step c/d Train step e/f done.` and a table in box characters; the step counts from 0, as in "
+        "its other loggers",
+        frozenset(),
+    ),
     "trl": Variant(
         "transformers and TRL: `{'loss': …, 'epoch': …}`; the step is the progress bar's, else counted by the epoch",
         frozenset(),

@@ -1,9 +1,14 @@
-"""TensorBoard event files: scalars by tag and step. Texts, images and histograms are passed over."""
+"""TensorBoard event files: scalars by tag and step. Texts, images and histograms are passed over.
+
+A file that holds rollouts beside its scalars is claimed by the format of the rollouts, which names this reader for the
+scalars (``METRICS``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trajlab.formats import openrlhf
 from trajlab.metric_logs import Metric, Variant
 from trajlab.metric_logs._values import metric
 from trajlab.records import Problem
@@ -23,8 +28,8 @@ _DIGITS = 7
 
 
 def recognise(probe: Probe) -> str | None:
-    """By its first record, whatever its name."""
-    return "events" if is_event_file(probe.head) else None
+    """By its first record, whatever its name; not where it holds rollouts."""
+    return "events" if is_event_file(probe.head) and openrlhf.recognise(probe) is None else None
 
 
 def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
