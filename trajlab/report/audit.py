@@ -8,26 +8,21 @@ from typing import Any
 
 import msgspec
 
-from trajlab.checks.facts import thresholds
 from trajlab.corpus.corpus import Corpus
-from trajlab.corpus.ingest import ingest_into
-from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import ExitCode, UsageError
-from trajlab.measures.frame import WHOLE, check_by, population_of, select
+from trajlab.measures.frame import WHOLE, population_of, select
 from trajlab.progress import progress
 from trajlab.report.hook import call_hook, check_hook
 from trajlab.report.index import list_runs, rebuild_index
-from trajlab.report.parameters import coerce, read_parameters
+from trajlab.report.inputs import effective_parameters, listed, report_corpus
 from trajlab.report.pending import SETTLE_HOURS, periods
 from trajlab.report.pending import pending as pending_periods
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result, write_atomically
-from trajlab.report.runner import find_notebook, run_notebook
+from trajlab.report.runner import run_notebook
 from trajlab.report.written.words import Words, texts
-from trajlab.sources.field_mapping import load_mapping
 
 NOTEBOOK = "epoch_audit"
-CORPUS_FOLDER = "corpus"
 TOLD_FILE = "told.json"
 """Statuses that the hook was told, by run."""
 _OURS = ("corpus", "run")
@@ -96,15 +91,15 @@ def audit(
         UsageError: Nothing to read, or an unknown or wrong parameter; nothing has been written then.
         InfrastructureError: A full disk, a killed process.
     """
-    effective = _checked(parameters)
+    effective = effective_parameters(NOTEBOOK, _OURS, parameters)
+    texts(effective["language"])
     if hook is not None:
         check_hook(hook)
     target = Path(out)
-    sources = [source] if isinstance(source, str | Path) else list(source)
-    corpus = _corpus(sources, target, run, jobs, mapping)
+    corpus = report_corpus(listed(source), target, run=run, jobs=jobs, mapping=mapping)
     if not corpus.runs:
         found = f"no trajectories, only metrics of {', '.join(corpus.metric_runs) or 'no run'}"
-        raise UsageError(", ".join(map(str, sources)), found, "rollouts", "Give the rollouts of the run, too")
+        raise UsageError(", ".join(map(str, listed(source))), found, "rollouts", "Give the rollouts of the run, too")
     runs = [run] if run is not None else corpus.runs
     if run is not None and run not in corpus.runs:
         raise UsageError("run", f"no run {run!r}", f"one of {', '.join(corpus.runs)}", "Name one of them")
@@ -176,8 +171,8 @@ def _tell_changes(hook: str, out: Path) -> None:
     What was told is written after each call, so a hook that fails, or a process that dies, is made up for by the next
     audit. A run never told of counts as passed.
     """
-    listed = [found.record for found in list_runs(out) if found.record is not None and found.record.ended]
-    newest = {record.run: record for record in sorted(listed, key=lambda record: record.ended or "")}
+    ended = [found.record for found in list_runs(out) if found.record is not None and found.record.ended]
+    newest = {record.run: record for record in sorted(ended, key=lambda record: record.ended or "")}
     path = out / TOLD_FILE
     try:
         told = msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.is_file() else {}
@@ -191,32 +186,3 @@ def _tell_changes(hook: str, out: Path) -> None:
             told[name] = record.status
             write_atomically(path, msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=1) + b"\n")
 
-
-def _checked(parameters: dict[str, object]) -> dict[str, Any]:
-    """Effective parameters of the notebook.
-
-    Raises:
-        UsageError: Naming the parameter and those there are; nothing has been done then.
-    """
-    import nbformat
-
-    text = find_notebook(NOTEBOOK).read_text("utf-8")
-    notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
-    effective = coerce(known, parameters)
-    check_by(effective["by"])
-    thresholds(effective["thresholds"])
-    texts(effective["language"])
-    return effective
-
-
-def _corpus(
-    sources: Sequence[str | Path], out: Path, run: str | None, jobs: int | None, mapping: str | Path | None
-) -> Corpus:
-    if (out / MANIFEST).is_file():
-        raise UsageError(str(out), "a corpus", "another folder for the reports", "Choose another folder with --out")
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
-    folder = out / CORPUS_FOLDER
-    fields = None if mapping is None else load_mapping(mapping)
-    return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, leave_out=out, mapping=fields))

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from trajlab.checks.facts import thresholds
 from trajlab.checks.run_facts import diagnosable
 from trajlab.corpus.beside import CorpusBeside
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
-from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import UsageError
-from trajlab.measures.frame import check_by
 from trajlab.progress import progress
-from trajlab.report.audit import CORPUS_FOLDER, AuditResult
+from trajlab.report.audit import AuditResult
 from trajlab.report.index import rebuild_index
-from trajlab.report.parameters import coerce, read_parameters
+from trajlab.report.inputs import effective_parameters, listed, report_corpus
 from trajlab.report.result import FailOn
-from trajlab.report.runner import find_notebook, run_notebook
-from trajlab.sources.field_mapping import load_mapping
+from trajlab.report.runner import run_notebook
 
 NOTEBOOK = "run_diagnosis"
 METRICS_FOLDER = "metrics"
@@ -59,10 +54,10 @@ def diagnose(
         UsageError: Nothing to read, or an unknown or wrong parameter.
         InfrastructureError: A full disk, a killed process.
     """
-    effective = _checked(parameters)
+    effective = effective_parameters(NOTEBOOK, _OURS, parameters)
     target = Path(out)
-    corpus = _corpus(_listed(source), target, jobs, mapping)
-    beside = _beside(corpus, _listed(metrics), target, jobs)
+    corpus = report_corpus(listed(source), target, jobs=jobs, mapping=mapping)
+    beside = _beside(corpus, listed(metrics), target, jobs)
     known = diagnosable(beside or corpus)
     for name in [run, *effective["seeds"]]:
         if name is not None and name not in known:
@@ -93,37 +88,6 @@ def open_runs(corpus: str | Path, metrics: str | Path = "") -> Corpus:
     """
     own = Corpus(corpus)
     return CorpusBeside(own, Corpus(metrics)) if metrics else own
-
-
-def _listed(source: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [source] if isinstance(source, str | Path) else list(source)
-
-
-def _checked(parameters: dict[str, object]) -> dict[str, Any]:
-    """Effective parameters of the notebook.
-
-    Raises:
-        UsageError: Naming the parameter and those there are; nothing has been done then.
-    """
-    import nbformat
-
-    text = find_notebook(NOTEBOOK).read_text("utf-8")
-    notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
-    effective = coerce(known, parameters)
-    check_by(effective["by"])
-    thresholds(effective["thresholds"])
-    return effective
-
-
-def _corpus(sources: Sequence[str | Path], out: Path, jobs: int | None, mapping: str | Path | None) -> Corpus:
-    if (out / MANIFEST).is_file():
-        raise UsageError(str(out), "a corpus", "another folder for the reports", "Choose another folder with --out")
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
-    folder = out / CORPUS_FOLDER
-    fields = None if mapping is None else load_mapping(mapping)
-    return Corpus(folder, ingest_into(folder, sources, jobs=jobs, leave_out=out, mapping=fields))
 
 
 def _beside(corpus: Corpus, metrics: Sequence[str | Path], out: Path, jobs: int | None) -> CorpusBeside | None:

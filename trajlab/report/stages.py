@@ -18,14 +18,13 @@ from trajlab.measures.frame import Population, select
 from trajlab.measures.stages import MARGIN, PRIMARY, Stages, compare_stages
 from trajlab.report.compare_runs import distinct
 from trajlab.report.html import page
+from trajlab.report.inputs import CORPUS_FOLDER
 from trajlab.report.result import Coverage, Provenance, Result, Sampled, write_atomically, write_result
 from trajlab.report.result_rows import change_of, measure_of
 from trajlab.report.text import Html, escape, join
 from trajlab.report.written.document import Document, section_html, to_markdown
 from trajlab.report.written.files import write_markdown
 from trajlab.report.written.stages_report import stages_report
-
-CORPUS_FOLDER = "corpus"
 
 
 class StagesResult(msgspec.Struct):
