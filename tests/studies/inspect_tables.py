@@ -1,9 +1,10 @@
 """Inspect logs read by trajlab against Inspect's own tables, `inspect_ai.analysis`, file by file.
 
 Usage: PYTHONPATH=. python tests/studies/inspect_tables.py FOLDER...   (needs inspect-ai in the same environment)
-Compared for each file: samples by id and epoch, their token totals and numeric scores, messages by role, functions that
-gave a result without an error. Inspect's table holds a message that several samples share once: such files are counted,
-and only their samples compared. `submit` calls, which a scaffold's messages leave out, are no difference. Prints JSON.
+Compared for each file: samples by id and epoch, their token totals and numeric scores, messages by role, functions of
+the results, those of refused calls included. Inspect's table holds a message that several samples share once: such files
+are counted, and only their samples compared. `submit` calls, which a scaffold's messages leave out, are no difference.
+Prints JSON.
 """
 
 from __future__ import annotations
@@ -38,8 +39,7 @@ def theirs(path: Path) -> dict[str, Any]:
     told["shared"] = int(samples["message_count"].fillna(0).sum()) != len(messages) if len(samples) else False
     if len(messages):
         told["roles"] = Counter(messages["role"])
-        answered = (messages["role"] == "tool") & messages["tool_call_error"].isna()
-        results = messages[answered]["tool_call_function"].dropna()
+        results = messages[messages["role"] == "tool"]["tool_call_function"].dropna()
         told["functions"] = Counter(name for name in results if name != "submit")
     return told
 
@@ -48,6 +48,7 @@ def ours(corpus: Corpus) -> dict[str, Any]:
     """The same of our tables."""
     rows = corpus.trajectories.collect()
     calls = corpus.tool_calls.filter(pl.col("executed") & (pl.col("tool") != "submit")).collect()
+    refused = corpus.tool_calls.filter(pl.col("invalid").is_not_null()).collect()
     roles = Counter(corpus.prompts.collect()["role"]) + Counter({"assistant": int(rows["n_steps"].sum())})
     return {
         "samples": {
@@ -58,7 +59,7 @@ def ours(corpus: Corpus) -> dict[str, Any]:
             for row in rows.iter_rows(named=True)
         },
         "roles": roles + Counter({"tool": calls.height}),
-        "functions": Counter(calls["tool"]),
+        "functions": Counter(calls["tool"]) + Counter(refused["tool"].drop_nulls()),
     }
 
 
