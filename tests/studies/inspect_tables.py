@@ -2,8 +2,8 @@
 
 Usage: PYTHONPATH=. python tests/studies/inspect_tables.py FOLDER...   (needs inspect-ai in the same environment)
 Compared for each file: samples by id and epoch, their token totals and numeric scores, messages by role, functions of
-the results, those of refused calls included. Inspect's table holds a message that several samples share once: such files
-are counted, and only their samples compared. `submit` calls, which a scaffold's messages leave out, are no difference.
+the results, those of refused calls included. Inspect's table holds a message that several samples share once: of such
+files only the samples are compared. `submit` calls, which a scaffold's messages leave out, are no difference.
 Prints JSON.
 """
 
