@@ -8,6 +8,7 @@ import polars as pl
 from trajlab.behavior.termination import ERRORS
 from trajlab.checks.finding import Finding
 from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, number, percent, plural
+from trajlab.measures.reward_classes import CLASSES, UNNAMED, class_of
 from trajlab.stats import decompose, proportion
 
 _REWARD = "the reward of every trajectory"
@@ -78,6 +79,22 @@ def components(facts: RunFacts) -> Finding:
     return says("ok", f"mean {share}; from {periods[0]} to {periods[-1]}: {deltas}, together {found.total:+.3g}")
 
 
+def classes(facts: RunFacts) -> Finding:
+    """What the reward is made of, by the six classes of components."""
+    says, parts = Says("D1105", "L11", "classes of the reward's parts"), facts.components
+    named = [] if parts is None or parts.is_empty() else parts["name"].unique().sort().to_list()
+    logged = [n.removeprefix("score.part.") for n in facts.signals if n.startswith("score.part.")]
+    names = [n for n in named or logged if n.lower() not in _VERDICTS and not n.endswith((".std", ".min", ".max"))]
+    if not names:
+        return says.unobserved("each part of the reward under its own name")
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(class_of(name), []).append(name)
+    told = "; ".join(f"{kind}: {', '.join(found[kind])}" for kind in (*CLASSES, UNNAMED) if kind in found)
+    missing = [kind for kind in CLASSES if kind not in found]
+    return says("ok", f"{told}. By their names; none of: {', '.join(missing)}" if missing else told)
+
+
 def outcome(facts: RunFacts) -> Finding:
     """Reward against an independent outcome: the two off-diagonal cells are what a person reads first."""
     says, rows = Says("D1103", "L11", "reward against independent outcome"), facts.rewards
@@ -130,7 +147,7 @@ LAYER = Layer(
     "L11",
     "Reward design",
     "Does the reward say what is meant?",
-    (values, components, outcome, errors_as_zero),
+    (values, components, classes, outcome, errors_as_zero),
     panels,
     core=frozenset({"D1101", "D1102", "D1103"}),
 )
