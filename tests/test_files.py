@@ -360,4 +360,4 @@ def test_time_is_linear(text):
     shell_touches(text)
     paths_of_code(text[:190_000])
     paths_of_patch(text)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 20  # quadratic takes minutes

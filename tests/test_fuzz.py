@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent / "studies")]
-
-from fuzz import fuzz  # noqa: E402
+TESTS = Path(__file__).resolve().parent
 
 
 def test_broken_logs_cost_no_neighbour_and_no_crash() -> None:
-    outcome = fuzz(70, seed=2026, shared=False)
-    assert outcome.failures == {}
-    assert outcome.mutants == 70
-    assert outcome.neighbours > 10 and outcome.problems > 50
+    # A process of its own, since the study bounds the memory of the whole process.
+    paths = os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "studies")))
+    call = [sys.executable, str(TESTS / "studies" / "fuzz.py"), "--mutants", "70", "--seed", "2026", "--own"]
+    done = subprocess.run(
+        call, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["failures"] == {}
+    assert outcome["mutants"] == 70
+    assert outcome["neighbours"] > 10 and outcome["problems"] > 50

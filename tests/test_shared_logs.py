@@ -53,10 +53,19 @@ BROKEN = {
     # Scores that are NaN and infinite, as JSON has no words for.
     "written/trainers/verl/edge_cases/v0/7.jsonl": "cleaned",
     "written/trainers/verl/edge_cases/v1/7.jsonl": "cleaned",
-    # Training data without roles.
-    **{f"written/trainers/nemo_rl/exp_001/train_data_step{step}.jsonl": "roles_inferred" for step in (1, 2, 3)},
+    # Training data without roles, whose arrays are cut at 160 tokens.
+    **{
+        f"written/trainers/nemo_rl/exp_001/train_data_step{step}.jsonl": "roles_inferred token_lengths"
+        for step in (1, 2, 3)
+    },
+    # A branch that was left.
+    "public/jazzyalex+agent-sessions/Resources/Fixtures/stage0/agents/claude/small.jsonl": "rewound",
+    # Read with everything below one folder, they belong to a run that holds the rollouts of other trainers, too.
+    "written/trainers/trl_1.16.0/run1/trainer_state.json":
+        "eval_over_train metrics_disagree metrics_restarted not_reconciled",
+    "written/trainers/verl/file_logger/tiny_shop/grpo_cpu.jsonl": "not_reconciled",
 }  # fmt: skip
-"""Source -> code of the problems that it rightly has."""
+"""Source -> codes of the problems that it rightly has."""
 
 
 MORE_THAN_DECLARED = {"atif.1.7": {"reasoning_tokens"}, "swe_agent.0.x": {"model"}}
@@ -104,7 +113,8 @@ def test_exactly_one_reader_claims_each_log(shared: Path) -> None:
 def test_problems_stand_only_where_a_file_is_broken(shared: Path, corpus: trajlab.Corpus) -> None:
     logs = {path for path, said in manifest(shared).items() if said not in NO_LOGS} - UNCLAIMED
     rows = corpus.problems.filter(pl.col("source").is_in(list(logs))).collect()
-    assert dict(rows.select("source", "code").unique().iter_rows()) == BROKEN
+    codes = rows.group_by("source").agg(pl.col("code").unique().sort().str.join(" "))
+    assert dict(codes.iter_rows()) == BROKEN
     assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
 
 

@@ -332,8 +332,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--own", action="store_true", help="only the samples of the repository")
     given = parser.parse_args()
-    outcome = fuzz(given.mutants, given.seed, only=given.only, keep=given.keep)
+    outcome = fuzz(given.mutants, given.seed, only=given.only, keep=given.keep, shared=not given.own)
     print(json.dumps({"seed": given.seed, **asdict(outcome)}))
     return 1 if outcome.failures else 0
 
