@@ -30,7 +30,7 @@ def run(notebook: str, corpus: Corpus, out: Path, **parameters: object) -> RunRe
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     out = tmp_path_factory.mktemp("samples") / "corpus"
-    return trajlab.ingest(SAMPLES / "mini_swe_agent", SAMPLES / "verl" / "legacy_run", out=out)
+    return trajlab.ingest(SAMPLES / "mini_swe_agent" / "mini-swe-agent-demo", out=out)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,45 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     ]  # fmt: skip
     (folder / "log.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     return trajlab.ingest(folder / "log.jsonl", out=folder / "corpus")
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """Metrics, and no trajectory."""
+    out = tmp_path_factory.mktemp("empty") / "corpus"
+    return trajlab.ingest(SAMPLES / "metric_logs" / "art_history", out=out)
+
+
+@pytest.mark.parametrize("notebook", ["explore", "epoch_audit"])
+def test_without_a_trajectory_nothing_passes(notebook: str, empty: Corpus, tmp_path: Path) -> None:
+    record = run(notebook, empty, tmp_path)
+    assert (record.status, record.exit_code) == ("inconclusive", ExitCode.GATE_FAILED)
+    assert record.inconclusive_gates == ["coverage"]
+
+
+def test_without_a_trajectory_there_is_nothing_to_draw(empty: Corpus, tmp_path: Path) -> None:
+    record = run("review_sample", empty, tmp_path)
+    assert (record.status, record.exit_code) == ("error", ExitCode.NOTEBOOK)
+    assert "no trajectory to draw from" in record.message
+
+
+def test_a_comparison_of_little_says_so(alone: Corpus, failed: Corpus, tmp_path: Path) -> None:
+    corpora = [str(alone.folder), str(failed.folder)]
+    parameters = {"corpora": corpora, "runs": [*alone.runs, *failed.runs], "names": ["alone", "failed"]}
+    record = run_notebook("compare_runs", tmp_path, parameters, title="few", data_fingerprint="few")
+    assert record.status in ("passed", "failed", "inconclusive"), record.message
+
+
+@pytest.mark.parametrize("which", ["alone", "failed", "empty"])
+def test_a_diagnosis_of_little_says_what_is_not_observed(
+    which: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    corpus = request.getfixturevalue(which)
+    record = run("run_diagnosis", corpus, tmp_path, run=[*corpus.runs, *corpus.metric_runs][0])
+    assert record.status in ("passed", "failed", "inconclusive"), record.message
+    result = json.loads((tmp_path / record.folder / "result.json").read_text("utf-8"))
+    assert len(result["layers"]) == 15
+    assert any(layer["status"] == "unobserved" for layer in result["layers"])
 
 
 @pytest.mark.parametrize("notebook", ["explore", "review_sample", "epoch_audit"])

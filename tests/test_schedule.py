@@ -196,9 +196,6 @@ def test_the_hook_is_called_when_the_status_changes_only(tmp_path: Path) -> None
     again = run_command(*call, "--set", "sample_n=1")
     assert (again.returncode, "nothing to audit" in again.stdout) == (ExitCode.PASSED, True)
     assert len(log.read_text("utf-8").splitlines()) == 2
-    other = run_command(*call, "--set", "sample_n=2")
-    assert other.returncode == ExitCode.GATE_FAILED
-    assert len(log.read_text("utf-8").splitlines()) == 2
     assert read_record(next((tmp_path / "out").glob("epoch_audit-*"))).run is not None
 
 
