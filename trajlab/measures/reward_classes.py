@@ -21,7 +21,8 @@ CLASSES: dict[str, tuple[str, ...]] = {
     ),
     "task success": (
         "answer", "accuracy", "acc", "correct", "correctness", "success", "outcome", "solved", "resolved", "task",
-        "exact", "match", "check", "verifier", "unit", "pass", "passed", "result", "final", "reward", "score", "test", "tests",
+        "exact", "match", "check", "verifier", "unit", "pass", "passed", "result", "final", "reward",
+        "score", "test", "tests",
     ),
 }  # fmt: skip
 """Class -> words of a name; the first class of which a word stands in the name is its own."""
