@@ -100,7 +100,7 @@ def test_notebooks_run(notebook: str, which: str, request: pytest.FixtureRequest
     record = run(notebook, request.getfixturevalue(which), tmp_path)
     assert record.status in ("passed", "failed", "inconclusive"), record.message
     page = (tmp_path / record.folder / "report.html").read_text("utf-8")
-    assert "Traceback" not in page
+    assert "<summary>Traceback</summary>" not in page
     assert (tmp_path / record.folder / "result.json").is_file()
 
 
