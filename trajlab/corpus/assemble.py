@@ -5,7 +5,8 @@ Recomputed whenever an input changes; the parts stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -22,9 +23,9 @@ from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, UnitSummary, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
 from trajlab.corpus.reconcile import acted, compare, differences
-from trajlab.corpus.rows import digest, failed
+from trajlab.corpus.rows import digest, guarded
 from trajlab.errors import InfrastructureError
-from trajlab.formats import companion_format, outcomes_of
+from trajlab.formats import Outcome, companion_format, outcomes_of
 from trajlab.records import Problem
 from trajlab.schema import FACT_COLUMNS, OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
@@ -138,6 +139,10 @@ def _problem_row(run: str | None, source: str, problem: Problem) -> tuple[object
     return (run, source, problem.line, problem.offset, None, problem.code, problem.message)
 
 
+def _outcomes_of(name: str, bundle: Bundle) -> Iterator[Outcome | Problem]:
+    yield from outcomes_of(companion_format(name), bundle)
+
+
 def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
     rows: list[tuple[object, ...]] = []
     problems: list[tuple[object, ...]] = []
@@ -147,23 +152,14 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
         bundle = Bundle(item.format, item.variant or "", (item.file,))
         path = PurePosixPath(item.file.relpath)
         folder = "" if path.parent == PurePosixPath() else str(path.parent)
-        try:
-            for found in outcomes_of(companion_format(item.format), bundle):
-                if isinstance(found, Problem):
-                    problems.append(_problem_row(item.run, item.file.relpath, found))
-                else:
-                    rows.append(
-                        (item.run, item.file.relpath, folder, found.instance_id, found.resolved, item.format,
-                         found.note, item.file.root)
-                    )  # fmt: skip
-        except OSError as error:
-            problem = Problem("unreadable", f"{error.strerror or error}; expected a readable file")
-            problems.append(_problem_row(item.run, item.file.relpath, problem))
-        except MemoryError:
-            raise
-        except Exception as error:  # a defect of ours, met in one file, must not cost the others
-            problem = failed(error, "the rest of the file is not read")
-            problems.append(_problem_row(item.run, item.file.relpath, problem))
+        for found in guarded(partial(_outcomes_of, item.format, bundle)):
+            if isinstance(found, Problem):
+                problems.append(_problem_row(item.run, item.file.relpath, found))
+            else:
+                rows.append(
+                    (item.run, item.file.relpath, folder, found.instance_id, found.resolved, item.format,
+                     found.note, item.file.root)
+                )  # fmt: skip
     schema: dict[str, type[pl.DataType]] = {**OUTCOMES.polars(), "root": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 

@@ -16,11 +16,10 @@ import polars as pl
 
 from trajlab.corpus.metric_runs import MetricRun
 from trajlab.corpus.plan import Claim
-from trajlab.corpus.rows import failed
+from trajlab.corpus.rows import guarded
 from trajlab.corpus.totals import TotalRow, hold_against
 from trajlab.formats import (
     Fact,
-    FoundFact,
     Total,
     Unjoined,
     companion_format,
@@ -159,7 +158,8 @@ def _told(item: Claim, reach: _Reach, beside: _ByFolder) -> _Told | None:
     formats = speaks_of(module, item.variant or "")
     near = beside.get((item.file.root, PurePosixPath(item.file.relpath).parent), frozenset())
     told = _Told(item, reach.of(item, formats), near)
-    for found in _read(module, item):
+    bundle = Bundle(item.format or "", item.variant or "", (item.file,))
+    for found in guarded(lambda: facts_of(module, bundle)):
         if isinstance(found, Fact):
             told.facts.append(found)
         elif isinstance(found, Total):
@@ -180,17 +180,6 @@ def _told(item: Claim, reach: _Reach, beside: _ByFolder) -> _Told | None:
     elif told.settings and told.run is None:
         told.problems.append(Problem("not_joined", "settings beside several runs: it cannot be told whose they are"))
     return told if anything or told.problems or told.note else None
-
-
-def _read(module: object, item: Claim) -> Iterator[FoundFact]:
-    try:
-        yield from facts_of(module, Bundle(item.format or "", item.variant or "", (item.file,)))
-    except OSError as error:
-        yield Problem("unreadable", f"{error.strerror or error}; expected a readable file")
-    except MemoryError:
-        raise
-    except Exception as error:  # a defect of ours, met in one file, must not cost the others
-        yield failed(error, "the rest of the file is not read")
 
 
 def _join(told: list[_Told], trajectories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

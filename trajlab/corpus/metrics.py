@@ -11,9 +11,9 @@ import polars as pl
 from trajlab.corpus.metric_repeats import mark_counting
 from trajlab.corpus.metric_runs import runs_of
 from trajlab.corpus.plan import Claim
-from trajlab.corpus.rows import failed
+from trajlab.corpus.rows import guarded
 from trajlab.formats import metrics_within
-from trajlab.metric_logs import METRIC_LOGS, Metric, metric_format
+from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.metric_logs.naming import named
 from trajlab.records import Problem
 from trajlab.schema import METRICS
@@ -100,7 +100,8 @@ def _table(item: Claim, run: str, *, beside_rollouts: bool) -> tuple[pl.DataFram
     """Metrics of a log, named, and what is told of it; of a log with rollouts their reader told what is damaged."""
     columns: dict[str, list[object]] = {name: [] for name in _READ}
     problems: list[Problem] = []
-    for found in _read(item):
+    bundle = Bundle(item.format or "", item.variant or "", (item.file,))
+    for found in guarded(lambda: metric_format(item.format or "").read_metrics(bundle)):
         if isinstance(found, Problem):
             if not beside_rollouts or found.code not in DAMAGE:
                 problems.append(found)
@@ -139,16 +140,3 @@ def _not_finite(frame: pl.DataFrame) -> Iterator[Problem]:
         yield Problem("not_finite", message, row["line"])
     if told.height > NOT_FINITE:
         yield Problem("not_finite", f"and {told.height - NOT_FINITE:,} further metrics that are no finite number")
-
-
-def _read(item: Claim) -> Iterator[Metric | Problem]:
-    try:
-        yield from metric_format(item.format or "").read_metrics(
-            Bundle(item.format or "", item.variant or "", (item.file,))
-        )
-    except OSError as error:
-        yield Problem("unreadable", f"{error.strerror or error}; expected a readable file")
-    except MemoryError:
-        raise
-    except Exception as error:  # a defect of ours, met in one file, must not cost the others
-        yield failed(error, "the rest of the file is not read")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import xxhash
@@ -18,6 +18,7 @@ from trajlab.corpus.batches import TableColumns, TableRows
 from trajlab.records import Message, Problem, Step, TokenFacts, ToolCall, Trajectory
 from trajlab.schema import PART_TABLES
 
+_T = TypeVar("_T")
 Row = tuple[Any, ...]
 
 TEXTS_WAITING = 8 << 20
@@ -253,6 +254,18 @@ def failed(error: Exception, lost: str) -> Problem:
     """The problem of what made our own code fail; ``lost`` says what is missing for it."""
     said = f"{type(error).__name__}: {str(error)[:200]}"
     return Problem("reader_failed", f"trajlab failed here ({said}); {lost}; please report it")
+
+
+def guarded(read: Callable[[], Iterable[_T]]) -> Iterator[_T | Problem]:
+    """What one file beside the logs gives; what makes its reading fail is the last thing it gives, as a problem."""
+    try:
+        yield from read()
+    except OSError as error:
+        yield Problem("unreadable", f"{error.strerror or error}; expected a readable file")
+    except MemoryError:
+        raise
+    except Exception as error:  # a defect of ours, met in one file, must not cost the others
+        yield failed(error, "the rest of the file is not read")
 
 
 def _fill_commands(record: Trajectory) -> None:
