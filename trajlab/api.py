@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from trajlab.corpus.corpus import Corpus, temporary_folder
@@ -78,15 +79,20 @@ def open_corpus(path: str | Path) -> Corpus:
     return Corpus(path)
 
 
+def only_corpus(sources: Sequence[str | Path]) -> Corpus | None:
+    """The corpus that is the one source; ``None``: the sources are logs."""
+    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
+        return Corpus(sources[0])
+    return None
+
+
 def corpus_of(*sources: str | Path, run: str | None = None, jobs: int | None = None) -> Corpus:
     """Open a corpus folder, or read logs into a temporary corpus.
 
     Raises:
         UsageError: A source does not exist, or nothing in it is a log.
     """
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
-    return read(*sources, run=run, jobs=jobs)
+    return only_corpus(sources) or read(*sources, run=run, jobs=jobs)
 
 
 def rebuild(path: str | Path, *, jobs: int | None = None) -> Corpus:

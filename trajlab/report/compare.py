@@ -7,20 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-import nbformat
 
+from trajlab.api import only_corpus
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
-from trajlab.corpus.manifest import MANIFEST
 from trajlab.errors import ExitCode, UsageError
 from trajlab.measures.configuration import configuration
-from trajlab.measures.frame import check_by
 from trajlab.report.compare_runs import distinct
 from trajlab.report.index import rebuild_index
-from trajlab.report.parameters import coerce, read_parameters
+from trajlab.report.inputs import effective_parameters
 from trajlab.report.record import RunRecord
 from trajlab.report.result import FailOn, Result, read_result
-from trajlab.report.runner import find_notebook, run_notebook
+from trajlab.report.runner import run_notebook
 from trajlab.report.written.files import MARKDOWN_FILE
 from trajlab.report.written.words import Words, texts
 
@@ -120,11 +118,8 @@ def check_parameters(parameters: dict[str, object]) -> None:
     Raises:
         UsageError: Naming the parameter and those there are.
     """
-    notebook = nbformat.reads(find_notebook(NOTEBOOK).read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
-    known = [parameter for parameter in read_parameters(notebook, NOTEBOOK) if parameter.name not in _OURS]
-    coerce(known, parameters)
-    check_by(str(parameters.get("by", "epoch")))
-    texts(str(parameters.get("language", "en")))
+    effective = effective_parameters(NOTEBOOK, _OURS, parameters)
+    texts(effective["language"])
 
 
 def _check_names(key: str, given: object, names: Sequence[str]) -> None:
@@ -134,8 +129,9 @@ def _check_names(key: str, given: object, names: Sequence[str]) -> None:
 
 
 def _corpus(source: str | Path, out: Path, place: int, jobs: int | None) -> Corpus:
-    if (Path(source) / MANIFEST).is_file():
-        return Corpus(source)
+    opened = only_corpus([source])
+    if opened is not None:
+        return opened
     folder = out / CORPORA_FOLDER / str(place)
     return Corpus(folder, ingest_into(folder, [source], jobs=jobs, leave_out=out))
 

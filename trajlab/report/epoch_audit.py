@@ -26,7 +26,6 @@ from trajlab.measures.quadrants import Quadrants, answer_by_tool_reward, correct
 from trajlab.report.course_rows import change_rows, course_result, share_rows
 from trajlab.report.result import (
     Coverage,
-    Measure,
     Provenance,
     Result,
     Sampled,
@@ -34,6 +33,7 @@ from trajlab.report.result import (
     write_atomically,
     write_result,
 )
+from trajlab.report.result_rows import measure_of
 from trajlab.stats import Estimate
 
 
@@ -147,18 +147,19 @@ class EpochAudit:
     def result(self) -> Result:
         """The machine-readable result."""
         measured = [*self.measured, *self.policy.measured]
-        measures = [_measure(item.name, item.group, item.estimate) for item in measured]
+        measures = [measure_of(item.name, item.group, item.estimate) for item in measured]
         for table in self.quadrants:
-            measures += [_measure(f"quadrant.{table.name}.{cell}", None, share) for cell, share in table.cells.items()]
-            measures += [_measure(f"quadrant.{table.name}: {name}", None, value) for name, value in table.extra.items()]
+            name = f"quadrant.{table.name}"
+            measures += [measure_of(f"{name}.{cell}", None, share) for cell, share in table.cells.items()]
+            measures += [measure_of(f"{name}: {extra}", None, value) for extra, value in table.extra.items()]
         measures += share_rows(self.course.flows)
         if self.hacks is not None:
-            measures += [_measure(f"hack.{item.rule.id}", None, item.trajectories) for item in self.hacks.rules]
+            measures += [measure_of(f"hack.{item.rule.id}", None, item.trajectories) for item in self.hacks.rules]
         if self.groups is not None:
-            measures += [_measure(f"groups.{name}", None, share) for name, share in self.groups.shares.items()]
+            measures += [measure_of(f"groups.{name}", None, share) for name, share in self.groups.shares.items()]
         if self.pass_rates is not None:
-            measures += [_measure(f"pass@{k}", None, value) for k, value in self.pass_rates.at_k.items()]
-            measures += [_measure(f"pass^{k}", None, value) for k, value in self.pass_rates.hat_k.items()]
+            measures += [measure_of(f"pass@{k}", None, value) for k, value in self.pass_rates.at_k.items()]
+            measures += [measure_of(f"pass^{k}", None, value) for k, value in self.pass_rates.hat_k.items()]
         return Result(
             run=self.trajectories.population.run,
             period=self.period,
@@ -215,17 +216,3 @@ class EpochAudit:
         write_result(self.result(), target)
         manifest = msgspec.json.format(msgspec.json.encode(self.sampled, order="sorted"), indent=1)
         write_atomically(target / "sample.json", manifest + b"\n")
-
-
-def _measure(name: str, group: str | None, e: Estimate) -> Measure:
-    return Measure(
-        name=name,
-        group=group,
-        value=e.value,
-        low=e.low,
-        high=e.high,
-        numerator=e.numerator,
-        denominator=e.denominator,
-        method=e.method,
-        missing=e.missing,
-    )

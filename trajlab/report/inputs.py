@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from trajlab.api import only_corpus
 from trajlab.checks.facts import thresholds
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
@@ -33,7 +34,8 @@ def effective_parameters(notebook: str, ours: Collection[str], given: dict[str, 
     known = [parameter for parameter in read_parameters(node, notebook) if parameter.name not in ours]
     effective = coerce(known, given)
     check_by(effective["by"])
-    thresholds(effective["thresholds"])
+    if "thresholds" in effective:
+        thresholds(effective["thresholds"])
     return effective
 
 
@@ -57,8 +59,9 @@ def report_corpus(
     """
     if (out / MANIFEST).is_file():
         raise UsageError(str(out), "a corpus", "another folder for the reports", "Choose another folder with --out")
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
+    opened = only_corpus(sources)
+    if opened is not None:
+        return opened
     folder = out / CORPUS_FOLDER
     fields = None if mapping is None else load_mapping(mapping)
     return Corpus(folder, ingest_into(folder, sources, run=run, jobs=jobs, leave_out=out, mapping=fields))

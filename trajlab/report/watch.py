@@ -7,11 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from trajlab.api import only_corpus
 from trajlab.checks.alarm_context import AlarmContext, context
 from trajlab.checks.alarms import Alarm, alarms
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.ingest import ingest_into
-from trajlab.corpus.manifest import MANIFEST, locked
+from trajlab.corpus.manifest import locked
 from trajlab.errors import ExitCode, UsageError, not_written
 from trajlab.measures.step_signals import step_signals
 from trajlab.report.hook import call_hook, check_hook
@@ -124,8 +125,9 @@ def _judge(
 
 
 def _corpus(sources: Sequence[str | Path], corpus: str | Path | None, jobs: int | None) -> Corpus:
-    if len(sources) == 1 and (Path(sources[0]) / MANIFEST).is_file():
-        return Corpus(sources[0])
+    opened = only_corpus(sources)
+    if opened is not None:
+        return opened
     folder = Path(corpus if corpus is not None else FOLDER)
     return Corpus(folder, ingest_into(folder, sources, jobs=jobs, leave_out=folder))
 
