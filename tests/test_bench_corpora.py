@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,17 @@ def test_verl_rows(tmp_path: Path) -> None:
     ]
     assert len(calls) == written.tool_calls
     assert {json.loads(call)["name"] for call in calls} == {"python"}
+
+
+@pytest.mark.parametrize(
+    ("bench", "arguments"),
+    [
+        ("ingest", ["--megabytes", "2", "--large", "0", "--document", "1", "--rounds", "1"]),
+        ("formats", ["--format", "chat", "--megabytes", "0.1", "--repeats", "1"]),
+    ],
+)
+def test_the_bench_runs(bench: str, arguments: list[str]) -> None:
+    command = [sys.executable, str(BENCHES / f"{bench}.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)

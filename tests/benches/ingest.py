@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,10 @@ from statistics import median
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(Path(__file__).resolve().parent)]
 
 import corpora  # noqa: E402
+from peak_memory import peak_memory  # noqa: E402
 
 
 def files(folder: str) -> list[Path]:
@@ -47,14 +47,14 @@ def ingest(source: str, out: str, *, texts: bool, jobs: int = 1) -> Callable[[],
 
     import trajlab
     import trajlab.api
-    from trajlab import formats
+    from trajlab import formats, metric_logs
 
     for name in [*formats.LOGS, *formats.FALLBACK_LOGS]:
         formats.log_format(name)
     for name in formats.COMPANIONS:
         formats.companion_format(name)
-    for name in formats.METRIC_LOGS:
-        formats.metric_format(name)
+    for name in metric_logs.METRIC_LOGS:
+        metric_logs.metric_format(name)
 
     def work() -> None:
         trajlab.ingest(source, out=out, jobs=jobs, texts=texts)
@@ -173,7 +173,7 @@ def child(name: str, source: str, out: str) -> None:
     cost = {
         "cpu": time.process_time() - cpu,
         "wall": time.perf_counter() - wall,
-        "rss_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "rss": peak_memory(),
     }
     print(json.dumps(cost))
 
@@ -206,7 +206,7 @@ RATIOS = {
     "vs_pandas_loop": ("pandas", "ingest", "cpu"),
     "vs_orjson": ("ingest", "orjson", "cpu"),
     "vs_orjson_with_texts": ("texts", "orjson", "cpu"),
-    "rss_growth_8x": ("large", "small", "rss_kb"),
+    "rss_growth_8x": ("large", "small", "rss"),
     "two_process_speedup": ("large", "two", "wall"),
     "flat_text_vs_re_loop": ("re", "flat", "cpu"),
     "flat_text_ingest_vs_re_loop": ("re", "flat_ingest", "cpu"),
@@ -238,7 +238,7 @@ def ratios(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.document:
         corpora.write_one_document(one / "rollouts.json", arguments.document, 2)
         document = measure("ingest", one)
-        told["one_document_700mb"] = round(document["rss_kb"] * 1024 / (arguments.document * 1e6), 3)
+        told["one_document_700mb"] = round(document["rss"] / (arguments.document * 1e6), 3)
     told["ranges"] = ranges
     told["cpu_seconds"] = {name: round(median(each[name]["cpu"] for each in rounds), 3) for name in work}
     return told | {"megabytes": arguments.megabytes, "rounds": arguments.rounds}

@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -28,6 +27,7 @@ from typing import Any
 import mutants
 import polars as pl
 from corpora_in_tests import SAMPLES, sample_files, shared_folder
+from peak_memory import peak_memory
 
 import trajlab
 from trajlab.corpus.plan import claim
@@ -320,7 +320,7 @@ def fuzz(count: int, seed: int, *, only: int | None = None, keep: Path | None = 
                     target = keep / f"{number}" / mutant.name
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(mutant.data)
-    outcome.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    outcome.peak_mb = peak_memory() / 2**20
     if outcome.peak_mb > MEMORY_MB:
         outcome.failures[f"memory: {outcome.peak_mb:.0f} MB"] = 1
     return outcome
