@@ -106,7 +106,7 @@ def test_both_languages_show_the_same_figures_and_tables(runs: Corpus) -> None:
         assert kinds[0] == kinds[1]
         sizes = [[(len(b.rows), len(b.head)) for b in section.blocks if isinstance(b, Table)] for section in sections]
         assert sizes[0] == sizes[1]
-        drawn = "".join(block.html for block in sections[1].blocks if isinstance(block, Picture))
+        drawn = "".join(block.draw() for block in sections[1].blocks if isinstance(block, Picture))
         assert "not observed" not in drawn
         assert "<figure" not in to_markdown(chinese)
     assert "行为崩塌。工具使用率从 E1 的" in to_markdown(chinese)
@@ -186,7 +186,7 @@ def test_an_epoch_by_itself_gains_the_change_against_the_one_before(runs: Corpus
 def test_where_epochs_come_from_is_said(runs: Corpus, tmp_path: Path) -> None:
     assert "that the trainer&#x27;s metric log gives its training step" in curves(audited_run(runs, run="R3"))
     assert "metric log gives" not in curves(audited_run(runs, run="R3", by="quarter"))
-    simulate("R3", tmp_path, scale=0.1)
+    simulate("R3", tmp_path, scale=0.02)
     shutil.rmtree(tmp_path / "R3" / "metrics")
     alone = trajlab.read(tmp_path)
     assert "No epoch is logged, training steps are" in curves(audited_run(alone, run="R3"))

@@ -126,7 +126,7 @@ def test_verification_moved_needs_both_halves(
 
 
 def test_intervals_hold_the_truth_in_most_draws(run: Trajectories) -> None:
-    """A reduced form of ``tests/studies/stage_draws.py``: of 120 draws 114 should hold the truth, give or take 2.4."""
+    """A reduced form of ``tests/studies/stage_draws.py``: of 40 draws 38 should hold the truth, give or take 1.4."""
     frames = [frame for _, frame in stage_frames(run)]
     wanted = ("any_test_rate", "inline_rate", "edits_per_step", "executes_rate")
     truth = {}
@@ -136,7 +136,7 @@ def test_intervals_hold_the_truth_in_most_draws(run: Trajectories) -> None:
         values = [np.nanmean(column(f, measure.value())) / b for f, b in zip(frames, below, strict=True)]
         truth[name] = values[1] - values[0]
     hits = dict.fromkeys(wanted, 0)
-    for seed in range(120):
+    for seed in range(40):
         found = compare_stages(run, 60, seed, whole=False)
         for item in [*found.contrasts, found.executes]:
             if item.name in hits:
@@ -144,7 +144,7 @@ def test_intervals_hold_the_truth_in_most_draws(run: Trajectories) -> None:
                 assert change.low is not None
                 assert change.high is not None
                 hits[item.name] += change.low <= truth[item.name] <= change.high
-    assert all(count >= 105 for count in hits.values()), hits
+    assert all(count >= 33 for count in hits.values()), hits
 
 
 def test_what_has_no_stages_is_a_usage_error(run: Trajectories) -> None:

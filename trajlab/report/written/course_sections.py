@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -175,7 +176,7 @@ def _picture(words: Words, course: Course) -> Picture:
     alt = words.list(said[:_NAMED]) if said else words.say("change.told_nothing")
     ticks = [words.tick(period) for period in periods[1:]]
     title, caption = words.say("change.picture"), words.say("change.picture_caption")
-    return Picture(differences(series, ticks, title=title, shares=shares, alt=alt, caption=caption))
+    return Picture(partial(differences, series, ticks, title=title, shares=shares, alt=alt, caption=caption))
 
 
 def _onset_tables(words: Words, name: str, course: Course) -> list[Block]:
@@ -240,7 +241,7 @@ def over_the_run(words: Words, side: Side) -> list[Block]:
             continue
         told = [words.say(f"group.{one}") for one in group if any(BY_NAME[n].section == one for n in varying)]
         title = words.say("course.picture", section=words.list(told))
-        figure = small_multiples(series, ticks, title=title, unseen=words.say("word.not_observed"))
+        figure = partial(small_multiples, series, ticks, title=title, unseen=words.say("word.not_observed"))
         blocks.append(Picture(figure, title))
     if constant:
         values = [f"{words.measure(n)} {words.of_measure(n, side.estimate(n)).value}" for n in constant]

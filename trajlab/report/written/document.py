@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -58,7 +58,8 @@ class Table(msgspec.Struct, frozen=True):
 class Picture(msgspec.Struct, frozen=True):
     """A figure of the page; Markdown goes without, so whatever it shows stands in words or tables too."""
 
-    html: Html
+    draw: Callable[[], Html]
+    """Called where the page is written: drawing costs more than all else of a report."""
     title: str = ""
     """A line above it."""
 
@@ -153,7 +154,8 @@ def blocks_html(blocks: Sequence[Block]) -> Html:
 def block_html(block: Block) -> Html:
     """A part of a section."""
     if isinstance(block, Picture):
-        return join([Html(f"<p>{escape(block.title)}</p>"), block.html]) if block.title else block.html
+        drawn = block.draw()
+        return join([Html(f"<p>{escape(block.title)}</p>"), drawn]) if block.title else drawn
     if isinstance(block, Paragraph):
         if block.tone == "plain":
             return Html(f"<p>{escape(block.text)}</p>")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from trajlab.measures.compare import Side
 from trajlab.measures.contrast import Contrast
@@ -34,8 +35,9 @@ def over_periods(words: Words, sides: Sequence[Side]) -> list[Block]:
         own: dict[str, Estimates] = {side.name: side.sequence(name) or [side.estimate(name)] for side in sides}
         panels[words.measure(name)] = own
     title = words.say("figure.over_periods")
-    return [Picture(runs_over_periods(panels, places, title=title, alt=words.say("figure.in_tables"),
-                                      unknown=words.say("word.not_observed"), caption=title))]  # fmt: skip
+    drawn = partial(runs_over_periods, panels, places, title=title, alt=words.say("figure.in_tables"),
+                    unknown=words.say("word.not_observed"), caption=title)  # fmt: skip
+    return [Picture(drawn)]
 
 
 def differences(words: Words, first: str, contrasts: Sequence[Contrast]) -> list[Block]:
@@ -48,7 +50,8 @@ def differences(words: Words, first: str, contrasts: Sequence[Contrast]) -> list
         return []
     rows = {run: [(found[run, name].told, found[run, name].direction != 0) for name in names] for run in runs}
     caption = words.say("figure.differences", first=first)
-    drawn = forest(
+    drawn = partial(
+        forest,
         [words.measure(name) for name in names],
         rows,
         title=caption,
@@ -71,6 +74,6 @@ def quadrants(words: Words, sides: Sequence[Side], name: str) -> list[Block]:
     }
     title = words.say(f"quadrant.{name}")
     counts = [0 if table is None else table.n for table in tables]
-    drawn = stacked_shares([side.name for side in sides], parts, title=title, n=counts, caption=title,
-                           alt=words.say("figure.in_tables"), unseen=words.say("word.not_observed"))  # fmt: skip
+    drawn = partial(stacked_shares, [side.name for side in sides], parts, title=title, n=counts, caption=title,
+                    alt=words.say("figure.in_tables"), unseen=words.say("word.not_observed"))  # fmt: skip
     return [Picture(drawn)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from trajlab.measures.course import Course
 from trajlab.measures.onsets import MOST_PERIODS
@@ -50,7 +51,8 @@ def _by_task(words: Words, title: str, table: QuadrantFlow) -> list[Block]:
         }
         for flow in table.flows
     }
-    figure = flows(
+    figure = partial(
+        flows,
         panels,
         _names(words),
         title=words.say("flow.picture", table=title),
@@ -123,7 +125,8 @@ def _shares(words: Words, title: str, table: QuadrantFlow) -> list[Block]:
     names = _names(words)
     caption = words.say("flow.shares_caption", table=title)
     n = [int(table.shares["neither"][period].denominator or 0) for period in table.periods]
-    figure = stacked_shares(
+    figure = partial(
+        stacked_shares,
         [words.period(period) for period in table.periods],
         {names[cell]: [e.value for e in shares.values()] for cell, shares in table.shares.items()},
         title=words.say("flow.shares_picture", table=title),
