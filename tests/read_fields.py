@@ -34,7 +34,14 @@ def samples_by_format() -> dict[str, list[SourceFile]]:
 
 
 def fields_of_samples(files: list[SourceFile]) -> list[Fields]:
-    return [fields for file in files if (fields := fields_of(file)) is not None]
+    """Of each file; what the reader was seen to read in one is not tried again in the next."""
+    found: list[Fields] = []
+    known: frozenset[str] = frozenset()
+    for file in files:
+        if (fields := fields_of(file, known=known)) is not None:
+            found.append(fields)
+            known |= frozenset(fields.read)
+    return found
 
 
 def main(arguments: list[str]) -> int:

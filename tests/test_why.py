@@ -17,7 +17,7 @@ from trajlab.sources.field_mapping import FieldMapping
 
 @pytest.mark.parametrize("path", sample_files())
 def test_what_a_claimed_sample_expects_is_there(path: str) -> None:
-    reasons = why(discover([SAMPLES / path]).files[0])
+    reasons = why(discover([SAMPLES / path]).files[0], fields=False)
     own = [match for match in reasons.matches if (match.format, match.variant) == (reasons.claimed_by, reasons.variant)]
     assert all(match.missing == () for match in own)
     if reasons.claimed_by is not None:

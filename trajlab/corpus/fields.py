@@ -60,27 +60,30 @@ class Fields(msgspec.Struct, frozen=True):
     """Records looked at."""
 
 
-def fields_of(file: SourceFile, mapping: FieldMapping | None = None) -> Fields | None:
+def fields_of(
+    file: SourceFile, mapping: FieldMapping | None = None, known: frozenset[str] = frozenset()
+) -> Fields | None:
     """Tell the fields that the reader of a file reads from those that it passes over.
 
     Args:
         file: The file.
         mapping: The user's own mapping.
+        known: Fields of which it is known that the reader reads them; they are not tried.
 
     Returns:
         ``None`` where no reader claims it, or where it is no JSON and no Parquet, or a document of over 20 MB.
     """
-    return fields_of_claim(claim(file, None, mapping), Probe(file).shape)
+    return fields_of_claim(claim(file, None, mapping), Probe(file).shape, known)
 
 
-def fields_of_claim(said: Claim, shape: str) -> Fields | None:
+def fields_of_claim(said: Claim, shape: str, known: frozenset[str] = frozenset()) -> Fields | None:
     """:func:`fields_of` for a file that was claimed and looked at before."""
     records = [record for _, record in _records(said.file, shape, RECORDS)]
     if said.format is None or not records:
         return None
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
         reader = _Reader(said, shape, Path(folder), _members(said))
-        read, tried, untried = _compare(reader, records, None, PLACES)
+        read, tried, untried = _compare(reader, records, None, PLACES, known)
     unread = sorted(tried - read)
     ignored = tuple(name for name in unread if ignored_on_purpose(said.format, name))
     unknown = tuple(name for name in unread if name not in ignored)
@@ -216,7 +219,11 @@ def _below(file: SourceFile, root: str) -> SourceFile:
 
 
 def _compare(
-    reader: _Reader, records: list[Any], names: frozenset[str] | None, places: int
+    reader: _Reader,
+    records: list[Any],
+    names: frozenset[str] | None,
+    places: int,
+    known: frozenset[str] = frozenset(),
 ) -> tuple[set[str], set[str], int]:
     """Fields that are read, fields that were changed, and the number of those beyond the most.
 
@@ -225,6 +232,7 @@ def _compare(
         records: The records.
         names: Fields to change; ``None``: all.
         places: Places of a field that are changed before it counts as unread.
+        known: Fields that count as read untried.
     """
     before = reader.read(records)
     tried: dict[str, int] = {}
@@ -238,7 +246,7 @@ def _compare(
             untried.add(name)
             continue
         tried[name] = tried.get(name, 0) + 1
-        if any(reader.read(_with(records, place, other)) != before for other in _others(value)):
+        if name in known or any(reader.read(_with(records, place, other)) != before for other in _others(value)):
             read.add(name)
     return read, set(tried), len(untried)
 

@@ -53,7 +53,7 @@ class Reasons(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
     """Nearest first."""
     fields: Fields | None
-    """Fields read and passed over; ``None`` where no reader claims it, or it is no JSON and no Parquet."""
+    """Fields read and passed over; ``None`` where no reader claims it, it is no JSON and no Parquet, or it was not asked."""
 
     def lines(self) -> list[str]:
         """The same in words."""
@@ -97,12 +97,13 @@ def _by_format(matches: Iterable[Match]) -> dict[_Told, list[str]]:
     return told
 
 
-def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
+def why(file: SourceFile, mapping: FieldMapping | None = None, *, fields: bool = True) -> Reasons:
     """Hold a file against every format.
 
     Args:
         file: The file.
         mapping: The user's own mapping.
+        fields: Also tell which fields are read; each is changed and read again.
 
     Returns:
         What was seen; variants that declare nothing to expect are left out.
@@ -120,8 +121,8 @@ def why(file: SourceFile, mapping: FieldMapping | None = None) -> Reasons:
         matches.append(_mapped(mapping, record))
     matches.sort(key=lambda match: (-match.share, match.format, match.variant))
     problem = None if said.problem is None else said.problem.message
-    fields = fields_of_claim(said, probe.shape)
-    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), fields)
+    told = fields_of_claim(said, probe.shape) if fields else None
+    return Reasons(probe.shape, keys, said.format, said.variant, problem, tuple(matches), told)
 
 
 def _variants() -> Iterable[tuple[str, str]]:
