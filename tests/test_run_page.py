@@ -20,7 +20,7 @@ from trajlab.measures.catalogue import MEASURES
 from trajlab.measures.changes import FAMILY
 from trajlab.measures.frame import Population
 from trajlab.report.audit import AuditResult
-from trajlab.report.course_page import curves
+from trajlab.report.course_page import changes, curves, flow
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import columns_of, wrapped
 from trajlab.report.result import SCHEMA_FILE
@@ -206,8 +206,8 @@ def test_periods_have_short_names_on_axes_and_titles_keep_to_two_lines() -> None
 
 
 def test_eight_periods_of_a_software_run_stay_small(tmp_path: Path) -> None:
-    simulate("r7", tmp_path / "r7", scale=0.05)
-    audited = trajlab.audit(tmp_path / "r7", tmp_path / "out", by="steps:23", language="zh", fail_on="never")
-    result, page, _ = whole(audited)
-    assert len(result["course"]["periods"]) == 8
-    assert len(page.encode()) < PAGE_LIMIT / 2
+    simulate("r7", tmp_path / "r7", scale=0.03)
+    audit = audited_run(trajlab.read(tmp_path / "r7"), by="steps:23")
+    assert len(audit.course.periods) == 8
+    drawn = [*(part(audit) for part in (curves, changes, flow)), *map(section_html, audit_report(audit, "zh").sections)]
+    assert sum(len(part.encode()) for part in drawn) < PAGE_LIMIT / 3
