@@ -12,6 +12,8 @@ const EXCERPTS = {
 const FILL_MILLISECONDS = 10;
 /** Rows that the browser lays out together, or not at all while they are out of sight. */
 const GROUP_ROWS = 20;
+/** Characters of what met a rule that stand beside the rule's name. */
+const EVIDENCE_SHOWN = 160;
 /** A thought up to this length stands open. */
 const SHORT_THOUGHT = 500;
 
@@ -70,7 +72,8 @@ class TurnCell {
       return call.tests ? [testsBadge(call)] : wrong ? [badge(true, "failed")] : [];
     });
     if (turn.refused) badges.push(badge(true, "refused"));
-    if (LANDMARKS.hit(turn)) badges.push(h("span", { class: "badge hit" }, "\u25b2 hit"));
+    const rules = [...new Set(hitsOf(turn).map((hit) => ruleName(hit.rule)))];
+    if (rules.length) badges.push(h("span", { class: "badge hit" }, `\u25b2 ${rules[0]}${rules.length > 1 ? ` +${rules.length - 1}` : ""}`));
     this.mark = h("span", { class: "badge label", hidden: true });
     this.body = h("div", { class: "body" });
     return h(
@@ -96,7 +99,8 @@ class TurnCell {
     const { turn } = this;
     const parts = this.loaded.parts[this.number];
     const named = (name) => parts.find((part) => part.name === name && !part.call);
-    const children = [];
+    const hits = hitsOf(turn);
+    const children = hits.length ? [h("div", { class: "hit-notes" }, ...hits.map((hit) => this.#hit(hit)))] : [];
     const thought = named("reasoning");
     const said = named("text");
     if (thought) {
@@ -127,7 +131,31 @@ class TurnCell {
       ? [fold(repeated ? "command, as in the text above" : "the call as logged", false, ...requests)]
       : requests;
     const head = h("div", { class: "call-head" }, h("span", { class: "tool" }, shown(call.tool ?? "unreadable call")), ...(call.by_user ? [" by the simulated user"] : []), ...(call.seconds !== undefined ? [` ${call.seconds.toFixed(1)} s`] : []));
-    return h("section", { class: "call", "aria-label": `call ${call.number}` }, head, ...edits, ...(requests.length ? shownRequests : []), ...(call.hits ?? []).map(hitView), this.#result(call, output));
+    return h("section", { class: "call", "aria-label": `call ${call.number}` }, head, ...edits, ...(requests.length ? shownRequests : []), this.#result(call, output));
+  }
+
+  /** @param {Hit} hit @returns {HTMLElement} which rule was met, what it looks for, and by what: read before the turn itself */
+  #hit(hit) {
+    const head = [h("b", {}, `\u25b2 ${ruleName(hit.rule)}`), hit.title ? `: ${hit.title}` : "", ` (tier ${hit.tier})`];
+    if (hit.timed_out || !hit.text) return h("p", { class: "note hit" }, ...head, hit.timed_out ? ": the search ran out of time: not known" : "");
+    const go = button("to the place", () => this.el.dispatchEvent(new CustomEvent("evidence", { bubbles: true, detail: hit })), { class: "link" });
+    return h("p", { class: "note hit" }, ...head, " ", h("code", {}, oneLine(hit.text, EVIDENCE_SHOWN)), " ", go);
+  }
+
+  /** @returns {{hit: Hit, view: TextView, start: number, end: number}[]} where the text that met a rule stands, seen or folded */
+  evidence() {
+    const places = [];
+    const views = [...this.body.querySelectorAll(".text")].map((el) => VIEWS.get(el)).filter((view) => view && view.part?.name !== "output");
+    for (const call of this.turn.calls ?? []) {
+      for (const hit of call.hits ?? []) {
+        const wanted = shown(hit.text);
+        for (const view of wanted ? views : []) {
+          const start = (view.part?.call ?? call) === call ? placeOf(view.text, call, hit, wanted) : -1;
+          if (start >= 0) places.push({ hit, view, start, end: start + wanted.length });
+        }
+      }
+    }
+    return places;
   }
 
   /** @param {Call} call @param {Part | undefined} output */
@@ -155,10 +183,10 @@ class TurnCell {
   }
 }
 
-/** @param {{rule: string, tier: number, text: string, timed_out: boolean}} hit */
-function hitView(hit) {
-  const said = hit.timed_out ? "the search ran out of time: not known" : shown(hit.text);
-  return h("p", { class: "note hit" }, h("b", {}, `\u25b2 ${hit.rule.replaceAll("_", " ")}`), ` (tier ${hit.tier}) `, h("code", {}, said));
+/** Where a text has what met a rule: at its place in the call's command, else wherever it stands. @param {string} text @param {Call} call @param {Hit} hit @param {string} wanted */
+function placeOf(text, call, hit, wanted) {
+  const command = call.command && hit.start !== null ? text.indexOf(shown(call.command)) : -1;
+  return command < 0 ? text.indexOf(wanted) : command + shown(call.command.slice(0, unitsOf(call.command, hit.start))).length;
 }
 
 /** Rows of one turn, or of two that stand beside each other. */
@@ -336,7 +364,11 @@ class TurnList {
     if (at < 0) return null;
     this.select(at, side, { scroll: false, focus: false });
     const view = this.rows[at].cells[side]?.views.get(part);
-    if (!view) return null;
+    return view ? this.revealIn(at, view, start, end) : null;
+  }
+
+  /** Show the place of a text of a row. @param {number} at @param {TextView} view @param {number} start @param {number} end @returns {Range | null} */
+  revealIn(at, view, start, end) {
     view.reveal(start, end);
     for (let el = view.el.parentElement; el && el !== this.el; el = el.parentElement) {
       if (el instanceof HTMLDetailsElement) el.open = true;
