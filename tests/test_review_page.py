@@ -32,6 +32,8 @@ pytestmark = needs_chromium
 DEMO = SAMPLES / "mini_swe_agent" / "mini-swe-agent-demo"
 Open = Callable[..., Watched]
 _EVIDENCE = "[...CSS.highlights.get('trajlab-evidence')].map(String)"
+_FROM_TOP = """document.querySelector('.turn.current').getBoundingClientRect().top
+  - document.querySelector('.turns').getBoundingClientRect().top"""
 _SCROLL = """(place) => {
   const list = document.querySelector('.turns');
   list.scrollTop = list.scrollHeight * place;
@@ -257,6 +259,10 @@ def test_two_thousand_steps_scroll_without_a_long_task(long_page: Path, open_pag
     watched = open_page(long_page)
     page = watched.page
     assert page.evaluate("document.querySelectorAll('.turn').length") == 2001
+    for key in "eeGkE":
+        watched.keys(key)
+        page.wait_for_timeout(250)  # turns between get their height late, and must not push it out of sight
+        assert 0 <= page.evaluate(_FROM_TOP) < 60, key
     watched.long_tasks()
     page.mouse.move(600, 500)
     for _ in range(40):

@@ -10,6 +10,8 @@ const EXCERPTS = {
 };
 /** Time for making bodies before the browser gets its turn. */
 const FILL_MILLISECONDS = 10;
+/** Time for which a turn is held in view after a jump to it. */
+const SETTLE_MILLISECONDS = 1000;
 /** Rows that the browser lays out together, or not at all while they are out of sight. */
 const GROUP_ROWS = 20;
 /** Characters of what met a rule that stand beside the rule's name. */
@@ -204,6 +206,11 @@ class TurnList {
     /** @type {Set<number>} */
     this.waiting = new Set();
     this.working = false;
+    /** Counts what is brought into view, so that only the last is held there. */
+    this.holding = 0;
+    for (const name of ["keydown", "wheel", "pointerdown", "touchstart"]) {
+      this.el.addEventListener(name, () => (this.holding += 1), { capture: true, passive: true });
+    }
     this.observer = new IntersectionObserver((entries) => this.#seen(entries), { root: this.el, rootMargin: "900px 0px" });
     this.byElement = new WeakMap();
     this.el.addEventListener("click", (event) => this.#clicked(event));
@@ -316,6 +323,7 @@ class TurnList {
     before?.el.setAttribute("tabindex", "-1");
     this.row = row;
     this.side = side;
+    this.holding += 1;
     cell.el.classList.add("current");
     cell.el.setAttribute("aria-current", "true");
     cell.el.setAttribute("tabindex", "0");
@@ -325,20 +333,19 @@ class TurnList {
     this.onselect(row, side);
   }
 
-  /** Into view, again when what came into the window has got its height. @param {number} at */
+  /** Into view, and kept there while turns above get their height, until the reader goes elsewhere. @param {number} at */
   #scroll(at) {
     const { el } = this.rows[at];
+    const until = performance.now() + SETTLE_MILLISECONDS;
+    const mine = (this.holding += 1);
     const place = () => {
-      if (this.row !== at || !el.isConnected) return;
+      if (mine !== this.holding || !el.isConnected) return;
       const top = this.#top(el);
       const fits = top >= 0 && top + Math.min(el.offsetHeight, this.el.clientHeight - 40) <= this.el.clientHeight;
       if (!fits) this.el.scrollTop += top - 6;
+      if (performance.now() < until) requestAnimationFrame(place);
     };
     place();
-    requestAnimationFrame(() => {
-      place();
-      requestAnimationFrame(place);
-    });
   }
 
   /**
@@ -369,6 +376,7 @@ class TurnList {
 
   /** Show the place of a text of a row. @param {number} at @param {TextView} view @param {number} start @param {number} end @returns {Range | null} */
   revealIn(at, view, start, end) {
+    this.holding += 1;
     view.reveal(start, end);
     for (let el = view.el.parentElement; el && el !== this.el; el = el.parentElement) {
       if (el instanceof HTMLDetailsElement) el.open = true;
