@@ -99,6 +99,9 @@ def test_results_of_tests_and_hits_stand_at_their_calls(mixed: Corpus) -> None:
     assert hits.height > 20
     told = [(key, number, hit["rule"]) for (key, number), call in found.items() for hit in call.hits]
     assert sorted(told) == sorted(hits.select("trajectory_id", "call", "rule").iter_rows())
+    for call in found.values():
+        held = [call.command] if call.command else [text for _, text in call.arguments]
+        assert all(hit["title"] and hit["text"] and any(hit["text"] in text for text in held) for hit in call.hits)
 
 
 def test_chunks_are_the_turns_and_the_same_bytes_every_time(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from trajlab.errors import ExitCode, UsageError
 from trajlab.measures.accuracy import read_gold
 from trajlab.review.answers import agreement, consensus
 from trajlab.review.designs import sample
-from trajlab.review.estimates import by_stratum, judge, next_labels, precision_of_hits, prevalence
+from trajlab.review.estimates import by_stratum, judge, next_labels, prevalence
 from trajlab.review.gold import gold_commands, write_gold
 from trajlab.review.labels import Label, append, now, read_labels
 from trajlab.review.results import results
@@ -77,6 +77,10 @@ def test_a_tie_is_no_answer(tmp_path: Path) -> None:
     assert agreed.reviewers == ["ann", "bob", "cy"]
     assert agreed.both == 2
     assert agreed.disagreed == ["t1", "t2"]
+    assert agreed.disputes.select("item", "reviewer").rows()[:2] == [("t1", "ann"), ("t1", "bob")]
+    append(path, [label("t1", "no", sample="another", at="2026-01-02T00:00:00Z")])  # who says it twice says it once
+    assert consensus(read_labels(path), "hack").row(0) == ("t1", '"no"', 2, True)
+    assert agreement(read_labels(path), "hack", rng=np.random.default_rng(0)).disagreed == ["t2"]
     assert set(agreed.kappas) == {("ann", "bob"), ("ann", "cy"), ("bob", "cy")}
 
 
@@ -129,18 +133,26 @@ def test_another_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
         judge(corpus, drawn, read_labels(tmp_path / "l.jsonl"), "hack", "yes", "format")
 
 
-def test_precision_of_a_rule_over_its_hits(corpus: Corpus, tmp_path: Path) -> None:
+def test_two_readers_of_hits_agree_but_for_one_step(corpus: Corpus, tmp_path: Path) -> None:
     hits = corpus.hits.filter(~pl.col("timed_out")).collect().sort("trajectory_id", "step", "rule")
     rule = hits["rule"].value_counts(sort=True)["rule"][0]
-    own = hits.filter(pl.col("rule") == rule)
-    first = own.row(0, named=True)
-    later = label(first["trajectory_id"], "yes", step=first["step"], at="2026-02-01T00:00:00Z")
-    told = [label(row["trajectory_id"], "no", step=row["step"]) for row in own.iter_rows(named=True)]
-    append(tmp_path / "l.jsonl", [*told, later])
-    table = precision_of_hits(corpus, read_labels(tmp_path / "l.jsonl"), "hack", "yes")
-    found = table.row(by_predicate=pl.col("rule") == rule, named=True)
-    same = own.filter(trajectory_id=first["trajectory_id"], step=first["step"]).height
-    assert (found["hits"], found["labelled"], found["positive"]) == (own.height, own.height, same)
+    own = hits.filter(pl.col("rule") == rule).unique(["trajectory_id", "step"], maintain_order=True)
+    ids, steps = own["trajectory_id"].to_list(), own["step"].to_list()
+    first = ("yes", *("no" for _ in ids[1:-1]), "yes")
+    for who, answers in {"ann": first, "bob": ("no", *first[1:])}.items():
+        rows = zip(ids, answers, steps, strict=True)
+        append(tmp_path / f"{who}.jsonl", [label(item, value, who, step=step) for item, value, step in rows])
+    drawn = sample(corpus, 8, "hit")
+    found = results(corpus, drawn, read_labels(tmp_path), "hack", "yes")
+    table = found.hits.row(by_predicate=pl.col("rule") == rule, named=True)
+    told = own.height
+    assert (table["hits"], table["labelled"], table["tied"], table["positive"]) == (told, told - 1, 1, 1)
+    assert (found.steps, found.agreement.both) == (told, told)
+    task = corpus.trajectories.filter(pl.col("trajectory_id") == ids[0]).collect()["task_id"][0]
+    told_of = {name.strip(): said for name, said in found.rows()}
+    assert told_of[f"{task}, step {steps[0]}"] == 'ann: "yes", bob: "no"'
+    assert told_of["labelled"].startswith(f"{told} steps in ")
+    assert found.agreement.kappas["ann", "bob"].numerator == told - 1
 
 
 def test_labelled_commands_become_gold(corpus: Corpus, tmp_path: Path) -> None:
@@ -177,5 +189,5 @@ def test_the_table_of_read_hits_is_current(shared: Path) -> None:
 
     read = trajlab.read(shared / "samples" / "corpora" / "swebench_verified_mini")
     quoted = (REPOSITORY / "README.md").read_text("utf-8").split("<!-- hack hits -->")[1].split("<!--")[0]
-    assert quoted.strip().splitlines() == hack_hits.table(read)
+    assert quoted.strip().splitlines() == hack_hits.quoted(read)
     assert hack_hits.unlabelled(read) == 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from corpora_in_tests import SAMPLES
 from review_in_tests import (
@@ -24,12 +25,15 @@ import trajlab
 from trajlab.corpus.corpus import Corpus
 from trajlab.review.items import Trajectories, reading_text
 from trajlab.review.page import review_page
-from trajlab.review.rubric import RESERVED_KEYS
+from trajlab.review.rubric import RESERVED_KEYS, Choice, Question, Rubric
 from trajlab.review.viewer import module_source
 
 pytestmark = needs_chromium
 DEMO = SAMPLES / "mini_swe_agent" / "mini-swe-agent-demo"
 Open = Callable[..., Watched]
+_EVIDENCE = "[...CSS.highlights.get('trajlab-evidence')].map(String)"
+_FROM_TOP = """document.querySelector('.turn.current').getBoundingClientRect().top
+  - document.querySelector('.turns').getBoundingClientRect().top"""
 _SCROLL = """(place) => {
   const list = document.querySelector('.turns');
   list.scrollTop = list.scrollHeight * place;
@@ -255,6 +259,10 @@ def test_two_thousand_steps_scroll_without_a_long_task(long_page: Path, open_pag
     watched = open_page(long_page)
     page = watched.page
     assert page.evaluate("document.querySelectorAll('.turn').length") == 2001
+    for key in "eeGkE":
+        watched.keys(key)
+        page.wait_for_timeout(250)  # turns between get their height late, and must not push it out of sight
+        assert 0 <= page.evaluate(_FROM_TOP) < 60, key
     watched.long_tasks()
     page.mouse.move(600, 500)
     for _ in range(40):
@@ -308,6 +316,36 @@ def test_jumps_say_where_they_went_and_where_there_is_no_more(demo_page: Path, o
         watched.keys(key.upper())
         if count > 1:
             watched.status(f"{name} {count - 1} of {count}")
+
+
+def test_hits_are_read_one_after_the_other_by_keyboard(open_page: Open, tmp_path: Path) -> None:
+    corpus = trajlab.read(SAMPLES / "hacks")
+    hits = corpus.hits.filter(~pl.col("timed_out")).collect().sort("trajectory_id", "call", "rule")
+    named = hits.filter(pl.col("argument").is_not_null())["trajectory_id"][0]
+    plain = hits.filter(pl.col("argument").is_null())["trajectory_id"][0]
+    met = set(hits["trajectory_id"])
+    without = next(key for key in corpus.current.collect()["trajectory_id"].sort() if key not in met)
+    work = {"id": "hits", "items": [{"trajectory_id": key} for key in (plain, without, named)]}
+    rubric = Rubric("r", [Question("hit", "What is it?", "step", choices=[Choice("bad", "Bad", "1")], required=True)])
+    watched = open_page(review_page(corpus, tmp_path / "page.html", sample=work, rubric=rubric, reviewer="ann").path)
+    shown = Trajectories(corpus, [plain, named])
+    steps = [(key, turn) for key in shown.ids for turn in shown.turns(key) if any(call.hits for call in turn.calls)]
+    for number, (key, turn) in enumerate(steps, 1):
+        watched.keys("h")
+        watched.status(f", {number} of {len(steps)} in the sample: ")
+        for hit in [hit for call in turn.calls for hit in call.hits]:
+            note = watched.page.inner_text(".turn.current .hit-notes")
+            assert f"{hit['rule'].replace('_', ' ')}: {hit['title']} (tier {hit['tier']})" in note
+            assert hit["text"] in watched.page.evaluate(_EVIDENCE)
+        assert watched.text(".place").endswith(f"{[plain, named].index(key)} done")
+        watched.keys("1")
+        watched.status("Kept")
+    assert watched.text(".place") == "3 / 3 · 2 done"
+    watched.keys("h")
+    watched.status("No further hit.")
+    watched.keys("Tab", "Enter")
+    assert watched.page.evaluate("document.activeElement.textContent") == "to the place"
+    assert [(row["item"], row["step"]) for row in watched.stored()] == [(key, turn.step) for key, turn in steps]
 
 
 def test_two_attempts_stand_beside_each_other_in_step(demo: Corpus, demo_page: Path, open_page: Open) -> None:

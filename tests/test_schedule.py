@@ -229,6 +229,8 @@ def test_the_workflow_is_yaml_that_names_its_steps() -> None:
     steps = workflow["jobs"]["audit"]["steps"]
     commands = [step["run"].split()[:2] for step in steps if "run" in step]
     assert commands == [["pip", "install"], ["trajlab", "audit"]]
+    (kept,) = [step for step in steps if "cache/save" in step.get("uses", "")]
+    assert kept["if"] == "always()"  # a failed gate ends the job, and what was audited must not be forgotten
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")

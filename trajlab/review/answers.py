@@ -17,13 +17,15 @@ class Agreement(msgspec.Struct):
     question: str
     reviewers: list[str]
     both: int
-    """Items that at least two of them answered."""
+    """Items, or steps, that at least two of them answered."""
     alpha: Estimate
     """Krippendorff's alpha over all of them."""
     kappas: dict[tuple[str, str], Estimate]
     """Cohen's kappa of each pair."""
     disagreed: list[str]
     """Items with different answers: what to talk about first."""
+    disputes: pl.DataFrame
+    """Each answer to what they disagree on: ``item``, ``step`` (null: the whole), ``reviewer``, ``value``, ``note``."""
 
 
 def consensus(labels: Labels, question: str) -> pl.DataFrame:
@@ -59,13 +61,15 @@ def agreement(labels: Labels, question: str, *, rng: np.random.Generator, step_l
         step_level: Answers about steps; else those about whole trajectories. Steps of a trajectory are drawn together.
     """
     told = values_of(labels, question, step_level=step_level)
-    table = told.pivot("reviewer", index=["item", "step"], values="value", sort_columns=True).sort("item", "step")
+    wide = told.drop("note").pivot("reviewer", index=["item", "step"], values="value", sort_columns=True)
+    table = wide.sort("item", "step")
     reviewers = table.columns[2:]
     ratings = table.select(reviewers).to_numpy()
     tasks: npt.NDArray[np.object_] | None = table["item"].to_numpy() if step_level else None
     pairs = [(a, b) for place, a in enumerate(reviewers) for b in reviewers[place + 1 :]]
     count = pl.sum_horizontal([pl.col(name).is_not_null() for name in reviewers] or [pl.lit(0)])
     different = pl.concat_list(reviewers).list.drop_nulls().list.n_unique() > 1 if reviewers else pl.lit(False)
+    disputed = table.filter(different).select("item", "step")
     return Agreement(
         question=question,
         reviewers=reviewers,
@@ -74,5 +78,6 @@ def agreement(labels: Labels, question: str, *, rng: np.random.Generator, step_l
         kappas={
             (a, b): cohen_kappa(table[a].to_numpy(), table[b].to_numpy(), rng=rng, clusters=tasks) for a, b in pairs
         },
-        disagreed=table.filter(different)["item"].unique(maintain_order=True).to_list(),
+        disagreed=disputed["item"].unique(maintain_order=True).to_list(),
+        disputes=disputed.join(told, on=["item", "step"], nulls_equal=True, maintain_order="left_right"),
     )

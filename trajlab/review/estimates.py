@@ -13,7 +13,7 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 from trajlab.measures.frame import population_of, select
 from trajlab.review.answers import consensus
-from trajlab.review.labels import Labels
+from trajlab.review.labels import Labels, values_of
 from trajlab.review.manifest import Sample
 from trajlab.review.strata import divide
 from trajlab.stats import Estimate, not_observed, proportion, ratio
@@ -128,37 +128,41 @@ def precision_of_hits(corpus: Corpus, labels: Labels, question: str, positive: o
     """Precision of each rule of the hack screen over the hits whose step was labelled.
 
     Returns:
-        A row for each rule that was met: ``rule``, ``tier``, ``hits``, ``labelled``, ``positive``, ``precision``,
-        ``low``, ``high``, ``method``. Intervals are Wilson's, clustered by task, and speak of hits like these. A label
-        of the whole trajectory counts for a step without one of its own.
+        A row for each rule that was met: ``rule``, ``tier``, ``hits``, ``labelled`` (the share is of these), ``tied``
+        (as many reviewers say yes as no), ``positive``, ``precision``, ``low``, ``high``, ``method``. Intervals are
+        Wilson's, clustered by task, and speak of hits like these. A label of the whole trajectory counts for a step
+        without one of its own.
     """
-    said = labels.frame.filter(pl.col("question") == question)
+    hits = _labelled_hits(corpus, labels, question, positive)
+    rows: list[dict[str, Any]] = []
+    for (rule, tier), own in hits.group_by("rule", "tier", maintain_order=True):
+        said = own["share"]
+        found = proportion(_floats(said.set(said == 0.5, None) > 0.5), own["task"].to_numpy())
+        rows.append(
+            {"rule": rule, "tier": tier, "hits": own.height, "labelled": int(found.denominator or 0),
+             "tied": int((said == 0.5).sum()), "positive": int(found.numerator or 0), "precision": found.value,
+             "low": found.low, "high": found.high, "method": found.method}
+        )  # fmt: skip
+    schema = {"rule": pl.String, "tier": pl.Int64, "hits": pl.Int64, "labelled": pl.Int64, "tied": pl.Int64,
+              "positive": pl.Int64, "precision": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+              "method": pl.String}  # fmt: skip
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _labelled_hits(corpus: Corpus, labels: Labels, question: str, positive: object) -> pl.DataFrame:
+    """Hits with ``task`` and ``share``: how many of its reviewers say yes; null where none has said anything."""
     yes = pl.col("value") == msgspec.json.encode(positive).decode()
-    votes = said.group_by("item", "step").agg(votes=yes.mean()).with_columns(
-        yes=pl.when(pl.col("votes") != 0.5).then(pl.col("votes") > 0.5)
-    )
-    of_step = votes.filter(pl.col("step").is_not_null()).select("item", "step", step_yes="yes")
-    of_whole = votes.filter(pl.col("step").is_null()).select("item", whole_yes="yes")
+    of_step = values_of(labels, question, step_level=True).group_by("item", "step").agg(of_step=yes.mean())
+    of_whole = values_of(labels, question).group_by("item").agg(of_whole=yes.mean())
     tasks = corpus.trajectories.select("trajectory_id", task=pl.coalesce("task_id", "trajectory_id")).collect()
-    hits = (
+    return (
         corpus.hits.filter(~pl.col("timed_out")).collect()
         .join(of_step, left_on=["trajectory_id", "step"], right_on=["item", "step"], how="left")
         .join(of_whole, left_on="trajectory_id", right_on="item", how="left")
         .join(tasks, on="trajectory_id", how="left")
-        .with_columns(positive=pl.coalesce("step_yes", "whole_yes"))
+        .with_columns(share=pl.coalesce("of_step", "of_whole"))
+        .sort("tier", "rule", "trajectory_id", "call")
     )  # fmt: skip
-    rows: list[dict[str, Any]] = []
-    ordered = hits.sort("tier", "rule", "trajectory_id", "call")
-    for (rule, tier), own in ordered.group_by("rule", "tier", maintain_order=True):
-        found = proportion(_floats(own["positive"]), own["task"].to_numpy())
-        rows.append(
-            {"rule": rule, "tier": tier, "hits": own.height, "labelled": int(found.denominator or 0),
-             "positive": int(found.numerator or 0), "precision": found.value, "low": found.low, "high": found.high,
-             "method": found.method}
-        )  # fmt: skip
-    schema = {"rule": pl.String, "tier": pl.Int64, "hits": pl.Int64, "labelled": pl.Int64, "positive": pl.Int64,
-              "precision": pl.Float64, "low": pl.Float64, "high": pl.Float64, "method": pl.String}  # fmt: skip
-    return pl.DataFrame(rows, schema=schema)
 
 
 def next_labels(sample: Sample, labels: Labels, question: str, positive: object) -> pl.DataFrame:

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from trajlab.behavior.hack_rules import BY_ID
+from trajlab.behavior.own_work import argument_text
 from trajlab.behavior.patterns import BY_LETTER, KINDS
 from trajlab.behavior.tools import kind_of_tool
 from trajlab.corpus.corpus import Corpus
@@ -42,6 +44,8 @@ IDENTITY_FACTS = (
     "run", "attempt", "split", "train_step", "epoch", "policy_version_first", "model", "agent", "agent_version",
     "format", "source",
 )  # fmt: skip
+EVIDENCE_CHARS = 2000
+"""Characters of a hit's text that are marked."""
 _NOT_SHOWN = frozenset({"trajectory_id", "pattern", "rules"})
 FACT_GROUPS: dict[str, tuple[str, ...]] = {
     "outcome": OUTCOME_FACTS,
@@ -103,6 +107,8 @@ class Item(msgspec.Struct, omit_defaults=True):
     facts: dict[str, dict[str, Any]] = {}
     """Facts by group; null: not recorded."""
     rewards: list[Row] = []
+    hits: list[int] = []
+    """Steps that a rule of the hack screen met."""
     stratum: str | None = None
     probability: float | None = None
 
@@ -145,6 +151,7 @@ class Trajectories:
                 for group, names in FACT_GROUPS.items()
             }
             item.rewards = [_part(row) for row in self._table("rewards", key)]
+            item.hits = sorted({row["step"] for row in self._table("hits", key)})
         return item
 
     def turns(self, key: str) -> Iterator[Turn]:
@@ -198,7 +205,7 @@ class Trajectories:
             if (result := results.get(number)) is not None:
                 counts = tuple(result[f"tests_{name}"] for name in ("passed", "failed", "errors", "skipped"))
                 call.outcome, call.tests = result["outcome"], counts if any(n is not None for n in counts) else None
-            call.hits = [_hit(hit, row["command"] or arguments or "") for hit in hits.get(number, [])]
+            call.hits = [_hit(hit, row["command"], arguments) for hit in hits.get(number, [])]
             by_step.setdefault(row["step"], []).append(call)
         return by_step
 
@@ -325,10 +332,17 @@ def _plain_kind(call: Call) -> str:
     return "E" if call.edits else CALL
 
 
-def _hit(hit: Row, text: str) -> Row:
-    start, end = hit["start"], hit["end"]
-    quoted = "" if start is None or hit["argument"] is not None else text[start : min(end, start + 200)]
-    return {"rule": hit["rule"], "tier": hit["tier"], "timed_out": hit["timed_out"], "text": quoted}
+def _hit(hit: Row, command: str | None, arguments: str | None) -> Row:
+    """A hit with what its rule looks for, the text that met it and, in a command, where that begins."""
+    start, end, named = hit["start"], hit["end"], hit["argument"]
+    text = command or arguments or ""
+    if named is not None:
+        decoded = _decoded(arguments)
+        text = argument_text(decoded.get(named, "")) if isinstance(decoded, dict) else ""
+    quoted = "" if start is None else text[start : min(end, start + EVIDENCE_CHARS)]
+    rule = BY_ID.get(hit["rule"])
+    told = {"rule": hit["rule"], "tier": hit["tier"], "timed_out": hit["timed_out"], "text": quoted}
+    return told | {"title": rule.title if rule else "", "start": start if command and named is None else None}
 
 
 def _packed(encoded: Sequence[bytes]) -> bytes:

@@ -155,7 +155,9 @@ def _read_line(file: Path, number: int, line: bytes, rows: list[tuple[object, ..
 
 
 def values_of(labels: Labels, question: str, *, step_level: bool = False) -> pl.DataFrame:
-    """Answers to one question: ``item``, ``step``, ``reviewer``, ``value`` (JSON text), in a stable order.
+    """Answers to one question: ``item``, ``step``, ``reviewer``, ``value`` (JSON text), ``note``, in a stable order.
+
+    Who answered under two samples counts once, with the last word.
 
     Args:
         labels: Merged labels.
@@ -163,4 +165,6 @@ def values_of(labels: Labels, question: str, *, step_level: bool = False) -> pl.
         step_level: Answers about steps; else those about whole trajectories.
     """
     place = pl.col("step").is_not_null() if step_level else pl.col("step").is_null()
-    return labels.frame.filter((pl.col("question") == question) & place).select("item", "step", "reviewer", "value")
+    said = labels.frame.filter((pl.col("question") == question) & place)
+    last = said.sort("at", maintain_order=True).unique(["item", "step", "reviewer"], keep="last", maintain_order=True)
+    return last.sort("item", "step", "reviewer").select("item", "step", "reviewer", "value", "note")

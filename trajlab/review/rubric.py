@@ -35,7 +35,8 @@ class Question(msgspec.Struct, forbid_unknown_fields=True, rename={"choices": "c
     per: Literal["item", "step"] = "item"
     kind: Literal["choice", "multi", "scale", "text"] = "choice"
     required: bool = False
-    """A trajectory counts as read when its required questions are answered."""
+    """A trajectory counts as read when its required questions are answered; one about steps, for every step that a rule
+    of the hack screen met."""
     choices: list[Choice] = []
     low: int = 1
     high: int = 5

@@ -5,13 +5,14 @@
  * @typedef {{number: number, tool?: string, command?: string, arguments?: [string, string][], output?: string,
  *   exit_code?: number, is_error?: boolean, executed?: boolean, invalid?: string, by_user?: boolean, seconds?: number,
  *   kind?: string, outcome?: string, tests?: (number | null)[], edits?: Edit[],
- *   hits?: {rule: string, tier: number, text: string, timed_out: boolean}[]}} Call
+ *   hits?: Hit[]}} Call
+ * @typedef {{rule: string, tier: number, title: string, text: string, start: number | null, timed_out: boolean}} Hit
  * @typedef {{role: string, step?: number, kind?: string, reasoning?: string, text?: string, calls?: Call[],
  *   refused?: string, finish?: string}} Turn
  * @typedef {{turn: number, name: string, call: Call | null, raw: string, text: string}} Part
  * @typedef {{id: string, title: string, task: string | null, steps: number, chars: number,
- *   facts?: Record<string, Record<string, unknown>>, rewards?: Record<string, unknown>[], stratum?: string,
- *   probability?: number}} Item
+ *   facts?: Record<string, Record<string, unknown>>, rewards?: Record<string, unknown>[], hits?: number[],
+ *   stratum?: string, probability?: number}} Item
  */
 
 /** @param {string} text base64 @returns {Uint8Array} */
@@ -114,6 +115,16 @@ const LANDMARKS = {
   error: (turn) => Boolean(turn.refused) || (turn.calls ?? []).some(failed),
   hit: (turn) => (turn.calls ?? []).some((call) => (call.hits ?? []).length > 0),
 };
+
+/** @param {Turn} turn @returns {Hit[]} */
+function hitsOf(turn) {
+  return (turn.calls ?? []).flatMap((call) => call.hits ?? []);
+}
+
+/** @param {string} rule @returns {string} its name as words */
+function ruleName(rule) {
+  return shown(rule).replaceAll("_", " ");
+}
 
 /** @param {Turn} turn @returns {string} what a turn is about, in a line */
 function headline(turn) {

@@ -31,7 +31,7 @@ function rewardTable(rewards) {
 function hitList(loaded, jump) {
   const hits = loaded.turns.flatMap((turn, at) => (turn.calls ?? []).flatMap((call) => (call.hits ?? []).map((hit) => ({ hit, at, turn }))));
   if (!hits.length) return h("p", { class: "note" }, "No candidate of the hack screen.");
-  const rows = hits.map(({ hit, at, turn }) => h("li", {}, button(`step ${turn.step}: ${hit.rule.replaceAll("_", " ")}`, () => jump(at), { class: "link" }), ` tier ${hit.tier}`));
+  const rows = hits.map(({ hit, at, turn }) => h("li", {}, button(`step ${turn.step}: ${ruleName(hit.rule)}`, () => jump(at), { class: "link", title: hit.title || null }), ` tier ${hit.tier}`));
   return h("ul", { class: "hits" }, ...rows);
 }
 

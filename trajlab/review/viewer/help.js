@@ -15,7 +15,7 @@ const KEYS = [
   { group: "Jumps", keys: ["T"], says: "", act: "previousTest" },
   { group: "Jumps", keys: ["x"], says: "next error (X: previous)", act: "nextError" },
   { group: "Jumps", keys: ["X"], says: "", act: "previousError" },
-  { group: "Jumps", keys: ["h"], says: "next hit of a rule (H: previous)", act: "nextHit" },
+  { group: "Jumps", keys: ["h"], says: "next hit of a rule, in the next trajectory too (H: previous)", act: "nextHit" },
   { group: "Jumps", keys: ["H"], says: "", act: "previousHit" },
   { group: "Search", keys: ["/"], says: "search; capitals make case count", act: "focusSearch" },
   { group: "Search", keys: ["n"], says: "next match (N: previous)", act: "nextMatch" },

@@ -20,6 +20,8 @@ class Reviewer {
     this.place = 0;
     /** While a trajectory is on its way, no key may label the one before it. */
     this.busy = true;
+    /** Until a turn is chosen, a jump finds the one that is selected when a trajectory opens. */
+    this.fresh = false;
     /** @type {(Loaded | null)[]} */
     this.loaded = [];
     /** @type {Strip[]} */
@@ -50,7 +52,11 @@ class Reviewer {
     this.root.setAttribute("data-lm-suppress-shortcuts", "true");
     this.list = new TurnList(() => this.#selected(), this.index.kinds);
     this.list.onfill = () => this.#markSoon();
-    this.list.el.addEventListener("more", () => this.#markSoon());
+    this.list.el.addEventListener("more", () => {
+      this.#markSoon();
+      this.#markEvidence();
+    });
+    this.list.el.addEventListener("evidence", (event) => this.#toEvidence(event));
     this.questions = new Questions(this.index.rubric, { answer: (question, change) => this.answer(question, change) });
     this.help = helpDialog(this.index.kinds);
     this.status = h("p", { class: "status", role: "status", "aria-live": "polite" });
@@ -149,6 +155,7 @@ class Reviewer {
     this.#labelled();
     this.#advance(0);
     this.busy = false;
+    this.fresh = true;
     this.say(`${oneLine(this.item.title, 80)}: ${counted(this.item.steps, "step")}.`);
     if (this.search.value) this.#search();
   }
@@ -239,8 +246,28 @@ class Reviewer {
     if (this.shownItem === item && this.shownTurn === this.list.current) return;
     if (this.shownItem !== item) this.#facts();
     this.shownItem = item;
+    this.fresh = false;
     this.shownTurn = this.list.current;
+    this.#markEvidence();
     this.#showAnswers();
+  }
+
+  /** Mark what met a rule in the selected turn. */
+  #markEvidence() {
+    const places = this.list.current?.evidence() ?? [];
+    this.marks.evidence(places.map(({ view, start, end }) => view.range(start, end)).filter(Boolean));
+  }
+
+  /** @param {CustomEvent} event of the turn whose hit is asked for */
+  #toEvidence(event) {
+    const at = this.list.rows.findIndex((row) => row.cells.some((cell) => cell?.el === event.target));
+    const side = this.list.rows[at].cells.findIndex((cell) => cell?.el === event.target);
+    const places = this.list.rows[at].cells[side].evidence().filter(({ hit }) => hit === event.detail);
+    const place = places.find(({ view }) => !view.el.closest("details:not([open])")) ?? places[0];
+    this.list.select(at, side, { scroll: false, focus: false });
+    if (place) this.list.revealIn(at, place.view, place.start, place.end);
+    else this.say("The text that met the rule does not stand in this turn as it is.");
+    this.#markEvidence();
   }
 
   #facts() {
@@ -256,17 +283,24 @@ class Reviewer {
     if (chosen.offsetTop < nav.scrollTop || chosen.offsetTop + chosen.offsetHeight > nav.scrollTop + nav.clientHeight) nav.scrollTop = chosen.offsetTop - nav.clientHeight / 3;
   }
 
-  /** @param {number} direction @param {string} name */
-  #jump(direction, name) {
+  /** The next such turn; in a trajectory just opened, the one that is selected counts too. @param {number} direction @param {string} name @param {number} [from] */
+  #next(direction, name, from = this.fresh && direction > 0 ? this.list.row - 1 : undefined) {
+    return this.list.next(direction, LANDMARKS[name], from);
+  }
+
+  /** @param {number} direction @param {string} name @param {number} [from] @returns {boolean} whether there is one */
+  #jump(direction, name, from) {
     const wanted = LANDMARKS[name];
-    const at = this.list.next(direction, wanted);
+    const at = this.#next(direction, name, from);
     if (at < 0) {
       this.say(`No ${direction > 0 ? "further" : "earlier"} ${name}.`);
-      return;
+      return false;
     }
     this.list.select(at, this.list.side);
+    this.fresh = false;
     const all = this.list.rows.map((row, number) => (row.cells[this.list.side] && wanted(row.cells[this.list.side].turn) ? number : -1)).filter((number) => number >= 0);
     this.say(`${name} ${all.indexOf(at) + 1} of ${all.length}`);
+    return true;
   }
 
   nextEdit() { this.#jump(1, "edit"); }
@@ -275,8 +309,39 @@ class Reviewer {
   previousTest() { this.#jump(-1, "test"); }
   nextError() { this.#jump(1, "error"); }
   previousError() { this.#jump(-1, "error"); }
-  nextHit() { this.#jump(1, "hit"); }
-  previousHit() { this.#jump(-1, "hit"); }
+  nextHit() { return this.#hit(1); }
+  previousHit() { return this.#hit(-1); }
+
+  /** To the next hit; after the last one of a trajectory, to the first of the next that has one. @param {number} direction */
+  async #hit(direction) {
+    if (this.busy) return;
+    let from;
+    const place = this.loaded.length === 1 && this.#next(direction, "hit") < 0 ? this.#itemWithHit(direction) : undefined;
+    if (place !== undefined) {
+      await this.open(place);
+      if (this.place !== place || this.busy) return;
+      from = direction > 0 ? -1 : this.list.rows.length;
+    }
+    if (this.#jump(direction, "hit", from)) this.#sayHit();
+  }
+
+  /** @param {number} direction @returns {number | undefined} the nearest trajectory with a hit */
+  #itemWithHit(direction) {
+    const { items } = this.index;
+    for (let at = this.place + direction; at >= 0 && at < items.length; at += direction) if (items[at].hits?.length) return at;
+    return undefined;
+  }
+
+  /** Which hit of how many, here and in the whole sample, and of which rules. */
+  #sayHit() {
+    const { turn, loaded } = this.list.current;
+    const rules = [...new Set(hitsOf(turn).map((hit) => ruleName(hit.rule)))].join(", ");
+    const at = this.index.items.indexOf(loaded.item);
+    const count = (items) => items.reduce((sum, item) => sum + (item.hits?.length ?? 0), 0);
+    const own = (loaded.item.hits ?? []).indexOf(turn.step) + 1;
+    const all = `${count(this.index.items.slice(0, at)) + own} of ${count(this.index.items)} in the sample`;
+    this.say(`hit ${own} of ${count([loaded.item])}, ${all}: ${rules}`);
+  }
 
   /** @param {number} direction @param {number} [from] */
   #move(direction, from) {
@@ -510,10 +575,11 @@ class Reviewer {
   /** @param {Item} item @returns {"" | "begun" | "done"} */
   #stateOf(item) {
     const answers = this.#answersOf(item.id);
-    const required = this.index.rubric.question.filter((question) => question.required && question.per === "item");
-    const answered = (question) => answers.some((row) => row.question === question.id && row.step === null && row.value !== null);
-    if (required.length && required.every(answered)) return "done";
-    return answers.length ? (required.length ? "begun" : "done") : "";
+    const required = this.index.rubric.question.filter((question) => question.required);
+    const wanted = required.flatMap(({ id, per }) => (per === "item" ? [null] : item.hits ?? []).map((step) => ({ id, step })));
+    const answered = ({ id, step }) => answers.some((row) => row.question === id && row.step === step && row.value !== null);
+    if (wanted.length && wanted.every(answered)) return "done";
+    return answers.length ? (wanted.length ? "begun" : "done") : "";
   }
 
   /** Redraw what tells of labels. */

@@ -49,6 +49,11 @@ class Marks {
     CSS.highlights.set("trajlab-match-now", new Highlight(...(current ? [current] : [])));
   }
 
+  /** @param {Range[]} ranges of what met a rule */
+  evidence(ranges) {
+    if (this.works) CSS.highlights.set("trajlab-evidence", new Highlight(...ranges));
+  }
+
   clear() {
     if (!this.works) return;
     CSS.highlights.delete("trajlab-match");

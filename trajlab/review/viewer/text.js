@@ -44,6 +44,13 @@ function codePoints(text) {
   return text.length - (pairs ? pairs.length : 0);
 }
 
+/** @param {string} text @param {number} points @returns {number} units of the first so many characters as Python counts them */
+function unitsOf(text, points) {
+  let at = 0;
+  for (let n = 0; n < points && at < text.length; n += 1) at += text.codePointAt(at) > 0xffff ? 2 : 1;
+  return at;
+}
+
 /** @param {string} text @param {number} limit @returns {string} one line, cut with an ellipsis */
 function oneLine(text, limit) {
   const line = shown(text.slice(0, limit * 4)).replace(/\s+/g, " ").trim();

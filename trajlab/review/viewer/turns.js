@@ -10,8 +10,12 @@ const EXCERPTS = {
 };
 /** Time for making bodies before the browser gets its turn. */
 const FILL_MILLISECONDS = 10;
+/** Time for which a turn is held in view after a jump to it. */
+const SETTLE_MILLISECONDS = 1000;
 /** Rows that the browser lays out together, or not at all while they are out of sight. */
 const GROUP_ROWS = 20;
+/** Characters of what met a rule that stand beside the rule's name. */
+const EVIDENCE_SHOWN = 160;
 /** A thought up to this length stands open. */
 const SHORT_THOUGHT = 500;
 
@@ -70,7 +74,8 @@ class TurnCell {
       return call.tests ? [testsBadge(call)] : wrong ? [badge(true, "failed")] : [];
     });
     if (turn.refused) badges.push(badge(true, "refused"));
-    if (LANDMARKS.hit(turn)) badges.push(h("span", { class: "badge hit" }, "\u25b2 hit"));
+    const rules = [...new Set(hitsOf(turn).map((hit) => ruleName(hit.rule)))];
+    if (rules.length) badges.push(h("span", { class: "badge hit" }, `\u25b2 ${rules[0]}${rules.length > 1 ? ` +${rules.length - 1}` : ""}`));
     this.mark = h("span", { class: "badge label", hidden: true });
     this.body = h("div", { class: "body" });
     return h(
@@ -96,7 +101,8 @@ class TurnCell {
     const { turn } = this;
     const parts = this.loaded.parts[this.number];
     const named = (name) => parts.find((part) => part.name === name && !part.call);
-    const children = [];
+    const hits = hitsOf(turn);
+    const children = hits.length ? [h("div", { class: "hit-notes" }, ...hits.map((hit) => this.#hit(hit)))] : [];
     const thought = named("reasoning");
     const said = named("text");
     if (thought) {
@@ -127,7 +133,31 @@ class TurnCell {
       ? [fold(repeated ? "command, as in the text above" : "the call as logged", false, ...requests)]
       : requests;
     const head = h("div", { class: "call-head" }, h("span", { class: "tool" }, shown(call.tool ?? "unreadable call")), ...(call.by_user ? [" by the simulated user"] : []), ...(call.seconds !== undefined ? [` ${call.seconds.toFixed(1)} s`] : []));
-    return h("section", { class: "call", "aria-label": `call ${call.number}` }, head, ...edits, ...(requests.length ? shownRequests : []), ...(call.hits ?? []).map(hitView), this.#result(call, output));
+    return h("section", { class: "call", "aria-label": `call ${call.number}` }, head, ...edits, ...(requests.length ? shownRequests : []), this.#result(call, output));
+  }
+
+  /** @param {Hit} hit @returns {HTMLElement} which rule was met, what it looks for, and by what: read before the turn itself */
+  #hit(hit) {
+    const head = [h("b", {}, `\u25b2 ${ruleName(hit.rule)}`), hit.title ? `: ${hit.title}` : "", ` (tier ${hit.tier})`];
+    if (hit.timed_out || !hit.text) return h("p", { class: "note hit" }, ...head, hit.timed_out ? ": the search ran out of time: not known" : "");
+    const go = button("to the place", () => this.el.dispatchEvent(new CustomEvent("evidence", { bubbles: true, detail: hit })), { class: "link" });
+    return h("p", { class: "note hit" }, ...head, " ", h("code", {}, oneLine(hit.text, EVIDENCE_SHOWN)), " ", go);
+  }
+
+  /** @returns {{hit: Hit, view: TextView, start: number, end: number}[]} where the text that met a rule stands, seen or folded */
+  evidence() {
+    const places = [];
+    const views = [...this.body.querySelectorAll(".text")].map((el) => VIEWS.get(el)).filter((view) => view && view.part?.name !== "output");
+    for (const call of this.turn.calls ?? []) {
+      for (const hit of call.hits ?? []) {
+        const wanted = shown(hit.text);
+        for (const view of wanted ? views : []) {
+          const start = (view.part?.call ?? call) === call ? placeOf(view.text, call, hit, wanted) : -1;
+          if (start >= 0) places.push({ hit, view, start, end: start + wanted.length });
+        }
+      }
+    }
+    return places;
   }
 
   /** @param {Call} call @param {Part | undefined} output */
@@ -155,10 +185,10 @@ class TurnCell {
   }
 }
 
-/** @param {{rule: string, tier: number, text: string, timed_out: boolean}} hit */
-function hitView(hit) {
-  const said = hit.timed_out ? "the search ran out of time: not known" : shown(hit.text);
-  return h("p", { class: "note hit" }, h("b", {}, `\u25b2 ${hit.rule.replaceAll("_", " ")}`), ` (tier ${hit.tier}) `, h("code", {}, said));
+/** Where a text has what met a rule: at its place in the call's command, else wherever it stands. @param {string} text @param {Call} call @param {Hit} hit @param {string} wanted */
+function placeOf(text, call, hit, wanted) {
+  const command = call.command && hit.start !== null ? text.indexOf(shown(call.command)) : -1;
+  return command < 0 ? text.indexOf(wanted) : command + shown(call.command.slice(0, unitsOf(call.command, hit.start))).length;
 }
 
 /** Rows of one turn, or of two that stand beside each other. */
@@ -176,6 +206,11 @@ class TurnList {
     /** @type {Set<number>} */
     this.waiting = new Set();
     this.working = false;
+    /** Counts what is brought into view, so that only the last is held there. */
+    this.holding = 0;
+    for (const name of ["keydown", "wheel", "pointerdown", "touchstart"]) {
+      this.el.addEventListener(name, () => (this.holding += 1), { capture: true, passive: true });
+    }
     this.observer = new IntersectionObserver((entries) => this.#seen(entries), { root: this.el, rootMargin: "900px 0px" });
     this.byElement = new WeakMap();
     this.el.addEventListener("click", (event) => this.#clicked(event));
@@ -288,6 +323,7 @@ class TurnList {
     before?.el.setAttribute("tabindex", "-1");
     this.row = row;
     this.side = side;
+    this.holding += 1;
     cell.el.classList.add("current");
     cell.el.setAttribute("aria-current", "true");
     cell.el.setAttribute("tabindex", "0");
@@ -297,20 +333,19 @@ class TurnList {
     this.onselect(row, side);
   }
 
-  /** Into view, again when what came into the window has got its height. @param {number} at */
+  /** Into view, and kept there while turns above get their height, until the reader goes elsewhere. @param {number} at */
   #scroll(at) {
     const { el } = this.rows[at];
+    const until = performance.now() + SETTLE_MILLISECONDS;
+    const mine = (this.holding += 1);
     const place = () => {
-      if (this.row !== at || !el.isConnected) return;
+      if (mine !== this.holding || !el.isConnected) return;
       const top = this.#top(el);
       const fits = top >= 0 && top + Math.min(el.offsetHeight, this.el.clientHeight - 40) <= this.el.clientHeight;
       if (!fits) this.el.scrollTop += top - 6;
+      if (performance.now() < until) requestAnimationFrame(place);
     };
     place();
-    requestAnimationFrame(() => {
-      place();
-      requestAnimationFrame(place);
-    });
   }
 
   /**
@@ -336,7 +371,12 @@ class TurnList {
     if (at < 0) return null;
     this.select(at, side, { scroll: false, focus: false });
     const view = this.rows[at].cells[side]?.views.get(part);
-    if (!view) return null;
+    return view ? this.revealIn(at, view, start, end) : null;
+  }
+
+  /** Show the place of a text of a row. @param {number} at @param {TextView} view @param {number} start @param {number} end @returns {Range | null} */
+  revealIn(at, view, start, end) {
+    this.holding += 1;
     view.reveal(start, end);
     for (let el = view.el.parentElement; el && el !== this.el; el = el.parentElement) {
       if (el instanceof HTMLDetailsElement) el.open = true;
