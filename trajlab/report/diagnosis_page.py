@@ -11,6 +11,7 @@ from trajlab.checks.layers import COUNT
 from trajlab.checks.layers.base import FEWEST, LayerReport, listed, number, plural
 from trajlab.checks.layers.onset import OnsetRow
 from trajlab.report.layer_plots import layer_panels, onset_timeline
+from trajlab.report.policy_section import calibration_table
 from trajlab.report.reading_sample import sample as reading_sample
 from trajlab.report.run_diagnosis import RunDiagnosis
 from trajlab.report.tables import STATUS_WORDS, badge, callout, details, facts, plain_table
@@ -207,6 +208,8 @@ def _layer(d: RunDiagnosis, layer: LayerReport) -> Html:
     loud = [f for f in layer.findings if f.status in ("alarm", "warn")]
     quiet = [f for f in layer.findings if f.status not in ("alarm", "warn")]
     parts = [callout(f.status, f"{f.code} {f.message}", join([f.advice, _evidence(f)])) for f in loud]
+    if layer.code == "L5" and d.facts.audit is not None:
+        parts.append(calibration_table(d.facts.audit.policy))
     if layer.panels:
         parts.append(layer_panels(layer.panels, _marks(loud), title=f"{layer.code} {layer.title}"))
     rows = [

@@ -114,6 +114,8 @@ class RunDiagnosis:
         measures = [row for name, signal in sorted(self.facts.signals.items()) for row in _series(name, signal)]
         if self.facts.audit is not None:
             measures += [measure_of(name, None, e) for name, e in self.facts.audit.measured.items()]
+            policy = self.facts.audit.policy
+            measures += [] if policy is None else [measure_of(m.name, m.group, m.estimate) for m in policy.measured]
         measures += [
             Measure(
                 name=f"funnel.{stage.name}",
