@@ -327,7 +327,8 @@ def planted_run(folder: Path) -> RunDiagnosis:
     for step in range(3):
         samples = [slime_sample(8 * step + n, [1] * 30, [-1.0] * 30, str(step)) for n in range(8)]
         for n, one in enumerate(samples):
-            one |= {"group_index": n // 4, "reward": {"score": n % 2, "acc": n % 2}, "metadata": {"task_id": f"t{n // 4}"}}
+            reward = {"score": n % 2, "acc": n % 2}
+            one |= {"group_index": n // 4, "reward": reward, "metadata": {"task_id": f"t{n // 4}"}}
         made = [
             {"sample_index": one["index"], "log_probs": [-1.5 if (step, n // 4) == (2, 1) else -1.01] * 30,
              "values": [0.8 + n // 4 / 10] * 30, "returns": [float(n % 2)] * 30,
