@@ -98,9 +98,13 @@ def _limits(axes: Axes, panel: Panel) -> None:
 
 def _marks(axes: Axes, marks: Mapping[int, str]) -> None:
     first, last = axes.get_xlim()
+    labelled = first - (last - first)
     for step in marks:
         if first <= step <= last:
             axes.axvline(step, color=SERIES[1], linewidth=1.2, linestyle=(0, (1, 2)))
+            if step - labelled < 0.1 * (last - first):  # no room for its number beside the one before
+                continue
+            labelled = step
             side = "right" if step > first + 0.8 * (last - first) else "left"
             axes.annotate(f" {step} ", (step, 1), xycoords=axes.get_xaxis_transform(), ha=side, va="top", size=10.5,
                           color=SERIES[1])  # fmt: skip

@@ -11,6 +11,13 @@ from trajlab.measures.token_groups import Negatives, worst_prompts
 from trajlab.stats import Estimate, not_observed
 
 _SHOWN = 12
+_ESTIMATOR = {
+    "prompt_kl.sampler": "KL(μ‖π) on tokens of the sampler μ, trainer π: mean over a prompt's tokens of r − 1 − log r, "
+    "r = π/μ; prompts count alike",
+    "prompt_kl.reference": "KL(π‖π_ref) on tokens as sampled: mean over a prompt's tokens of r − 1 − log r, "
+    "r = π_ref/π; prompts count alike",
+}
+"""Direction, sampling distribution and reduction."""
 
 
 def _policy(facts: RunFacts) -> Policy | None:
@@ -119,6 +126,7 @@ def _by_prompt(facts: RunFacts, says: Says, kind: str, line: float, to_log: str)
         )
         for one in worst_prompts(policy.frame, kind)
     ]
+    finding.evidence.append(Evidence(text=_ESTIMATOR[kind]))
     return finding
 
 
