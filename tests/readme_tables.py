@@ -25,6 +25,7 @@ from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS, companion_format, l
 from trajlab.formats.checked import CHECKED, KINDS
 from trajlab.measures.accuracy import accuracy as judge
 from trajlab.measures.accuracy import read_gold
+from trajlab.measures.calibration import CALIBRATION
 from trajlab.measures.catalogue import MEASURES, Measure
 from trajlab.measures.changes import COLLAPSED, COLLAPSIBLE
 from trajlab.measures.policy import CRITIC, LAG, MASKS, RATIOS
@@ -119,7 +120,8 @@ def tables() -> str:
 
 def measures() -> str:
     rows = [(f"`{m.name}`", m.title, m.section, _kind(m), m.unit) for m in MEASURES]
-    of_tokens = [(RATIOS, "ratio of policies", "tokens"), (CRITIC, "critic", "tokens"), (MASKS, "loss mask", "tokens")]
+    of_tokens = [(RATIOS, "ratio of policies", "tokens"), (CRITIC, "critic", "tokens"),
+                 (CALIBRATION, "critic, by group", "tokens"), (MASKS, "loss mask", "tokens")]  # fmt: skip
     rows += [
         (f"`{name}`", title, section, "of sums over training rollouts", unit)
         for titles, section, unit in [*of_tokens, (LAG, "policy lag", "trajectories")]
@@ -159,6 +161,18 @@ def alarms() -> str:
         told = ["collapse" if rule.collapse else "alarm", f"`{rule.threshold}`"]
         rows.append((f"`{rule.code}`", rule.title, f"`{signal.name}`", _line(rule, lines[rule.threshold]), *told))
     return table(["code", "says", "signal", "told where", "kind", "name of the line"], rows)
+
+
+def alarm_study() -> str:
+    """The matrix of the study's last full run, as its own text has it."""
+    text = (README.parent / "tests" / "studies" / "alarms.md").read_text("utf-8")
+    lines = text.split("```text\n")[1].split("\n```")[0].splitlines()
+    starts = [found.start() for found in re.finditer(r"(?<!\S)\S(?:\S| (?! ))*", lines[0])]
+    body = [line for line in lines[1:] if "%" in line and not line.startswith(("seed", "false", "from"))]
+    cells = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)] for line in body]
+    head = ["kind of run", "alarms that count", "told", "from its line: median", "nine of ten", "from onset: alarm",
+            "from onset: first warning or alarm"]  # fmt: skip
+    return table(head, [[*row[:3], *(cell or "–" for cell in row[4:8])] for row in cells])
 
 
 def _line(rule: Rule, line: dict[str, object]) -> str:
@@ -247,6 +261,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "measures": measures,
     "checks": checks,
     "alarms": alarms,
+    "alarm_study": alarm_study,
     "parameters": parameters,
     "layers": layers,
     "diagnosis_parameters": diagnosis_parameters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ from trajlab.report import diagnosis_page as page
 from trajlab.report.diagnose import diagnose
 from trajlab.report.result import Result, judge, read_result, result_schema
 from trajlab.report.run_diagnosis import RunDiagnosis
+from trajlab.report.written.phrases import Phrases
+from trajlab.report.written.words import Words
 from trajlab.simulate import load_description
 from trajlab.simulate.verl_dump import write_file_logger
 
@@ -172,7 +175,23 @@ def test_result_and_page_of_simulated_runs(maths: dict[str, RunDiagnosis]) -> No
     first = next(f for f in r3.findings if f.code == "A010")
     assert (first.layer, first.status) == ("L2", "alarm")
     assert r3.diagnosis.onsets[0].signal == "kl"
-    assert "The run is collapsing" in page.conclusion(maths["R3"])
+    assert "The run is collapsing since step 25. KL runs away" in page.conclusion(maths["R3"])
+
+
+def test_the_page_in_chinese_leaves_no_clause_of_a_simulated_run_in_english(maths: dict[str, RunDiagnosis]) -> None:
+    for d in maths.values():
+        chinese = copy.copy(d)
+        chinese.words, chinese.phrases = Words("zh", "diagnosis"), Phrases("zh")
+        for item in d.findings:
+            for text in (item.message, item.advice, *(evidence.text for evidence in item.evidence)):
+                chinese.phrases(text)
+        page.onsets(chinese), page.order(chinese), page.symptoms(chinese)
+        assert chinese.phrases.unknown == set()
+        assert len(page.layers(chinese)) > 2000
+    chinese.diagnosis, chinese.facts = maths["R3"].diagnosis, maths["R3"].facts
+    shown = page.conclusion(chinese)
+    assert "训练正在崩塌，始于步 25。KL 失控：与参考模型的 KL在步 28 为" in shown
+    assert "工具使用下降（始于步 29）" in shown
 
 
 def test_result_is_the_same_twice(maths: dict[str, RunDiagnosis]) -> None:

@@ -30,8 +30,10 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.measures.frame import Population
 from trajlab.measures.policy import explained_variance, return_variance
 from trajlab.records import TokenFacts
+from trajlab.report.diagnosis_page import layer_by_layer
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.policy_section import RATIOS_TO_LOG, policy_and_data
+from trajlab.report.run_diagnosis import RunDiagnosis
 
 EDGES = log_ratio_edges().tolist()
 LOG_RATIOS = st.lists(st.floats(-30, 30) | st.floats(-0.01, 0.01), max_size=40)
@@ -179,6 +181,7 @@ def test_slime_joins_what_the_trainer_made_of_its_samples(tmp_path: Path) -> Non
     made = {
         "rollout_position": 1, "sample_index": 11, "log_probs": [-1.5, -2.0, 0.0, 0.0, -0.25],
         "values": [0.5, 0.5, 9.0, 9.0, 1.0], "returns": [1.0, 1.0, 0.0, 0.0, 2.0],
+        "advantages": [0.5, -0.5, -9.0, -9.0, float("nan")], "ref_log_probs": [-1.0, -2.0, 0.0, 0.0, -0.25],
     }  # fmt: skip
     save_torch(tmp_path / "rollout_data/4.pt", {"rollout_id": 4, "samples": samples})
     save_torch(tmp_path / "train_data/4_0.pt", {"rollout_id": 4, "samples": [made], "dp_shards": [{}]})
@@ -191,6 +194,11 @@ def test_slime_joins_what_the_trainer_made_of_its_samples(tmp_path: Path) -> Non
     assert (two["ratio_tokens"], two["ratio_sum"]) == (3, pytest.approx(math.exp(-0.5) + 1 + math.exp(0.25)))
     assert [two[n] for n in ("value_tokens", "value_sum", "return_sum", "value_squares", "return_squares",
                              "value_returns")] == [3, 2.0, 4.0, 1.5, 6.0, 3.0]  # fmt: skip
+    assert [two[f"advantage_{n}"] for n in ("tokens", "negative", "sum", "squares", "largest")] == [2, 1, 0, 0.5, 0.5]
+    assert two["log_ratio_sum"] == pytest.approx(-0.25) and one["advantage_tokens"] is None
+    assert (two["reference_tokens"], two["reference_kl"]) == (3, pytest.approx(math.exp(0.5) - 1 - 0.5))
+    quarters = corpus.token_values.select("quarter", "tokens", "value_sum", "return_sum").collect().rows()
+    assert quarters == [(1, 1, 0.5, 1.0), (2, 1, 0.5, 1.0), (3, 1, 1.0, 2.0)]
     assert corpus.token_histograms.select(pl.col("tokens").sum()).collect().item() == 3
 
 
@@ -210,16 +218,19 @@ def test_verifiers_nodes_are_told_by_who_sampled_them(tmp_path: Path) -> None:
 
     nodes = [
         node("user", [False] * 6, False),
-        node("assistant", [False, True, True], True, logprobs=[-1.0, -1.0], trainer_logprobs=[-1.0, -0.5]),
+        node("assistant", [False, True, True], True, logprobs=[-1.0, -1.0], trainer_logprobs=[-1.0, -0.5],
+             advantages=[9.0, 1.0, -1.0], reference_logprobs=[-1.0, -0.5]),
         node("user", [False, False, True], False),
-        node("assistant", [False, True], True, logprobs=[-2.0]),
-    ]
+        node("assistant", [False, True], True, logprobs=[-2.0], advantages=[-2.0], reference_logprobs=[-1.0]),
+    ]  # fmt: skip
     trace = {"id": "t", "task": {"key": "k"}, "nodes": nodes, "calls": [], "rewards": {}, "verifiers": {}}
     facts = facts_of(write_lines(tmp_path / "traces.jsonl", trace))
     assert (facts.tokens, facts.prompt_tokens, facts.response_tokens, facts.observation_tokens) == (14, 7, 3, 4)
     assert (facts.trained_tokens, facts.trained_prompt, facts.trained_observation) == (4, 0, 1)
     assert facts.ratio_tokens == 2
     assert facts.ratio_sum == pytest.approx(1 + math.exp(0.5))
+    assert (facts.advantage_tokens, facts.advantage_negative, facts.advantage_largest) == (3, 2, 1.0)
+    assert (facts.reference_tokens, facts.reference_kl) == (3, pytest.approx(math.e - 2))
     judge = trace | {"agent": {"trainable": False}}
     assert facts_of(write_lines(tmp_path / "judge.jsonl", judge)).trained_tokens == 0
     nodes[1]["logprobs"] = [-1.0]
@@ -308,6 +319,46 @@ def test_logs_that_are_no_training_are_not_judged() -> None:
     found = findings_of(trajlab.read(SAMPLES / "chat" / "openai_arguments_as_objects"))
     assert {finding.status for finding in found.values()} <= {"not_applicable", "unobserved"}
     assert all(finding.advice for finding in found.values() if finding.status == "unobserved")
+
+
+def planted_run(folder: Path) -> RunDiagnosis:
+    """Three steps of two prompts of four attempts: prompt 1 of step 2 drifts, failures are valued too high, and of
+    steps 1 and 2 hardly a token has a positive advantage."""
+    for step in range(3):
+        samples = [slime_sample(8 * step + n, [1] * 30, [-1.0] * 30, str(step)) for n in range(8)]
+        for n, one in enumerate(samples):
+            reward = {"score": n % 2, "acc": n % 2}
+            one |= {"group_index": n // 4, "reward": reward, "metadata": {"task_id": f"t{n // 4}"}}
+        made = [
+            {"sample_index": one["index"], "log_probs": [-1.5 if (step, n // 4) == (2, 1) else -1.01] * 30,
+             "values": [0.8 + n // 4 / 10] * 30, "returns": [float(n % 2)] * 30,
+             "advantages": [1.0 if not step or (step, n) == (1, 0) else -1.0] + [0.5 if not step else -1.0] * 29}
+            for n, one in enumerate(samples)
+        ]  # fmt: skip
+        save_torch(folder / f"rollout_data/{step}.pt", {"rollout_id": step, "samples": samples})
+        save_torch(folder / f"train_data/{step}_0.pt", {"rollout_id": step, "samples": made, "dp_shards": [{}]})
+    corpus = trajlab.read(folder)
+    return RunDiagnosis(corpus, Population(run=corpus.runs[0]))
+
+
+def test_planted_tokens_show_in_their_layers_and_in_the_result(tmp_path: Path) -> None:
+    found = planted_run(tmp_path)
+    told = {finding.code: finding for finding in found.findings}
+    drift, negative, values = (told[code] for code in ("D410", "D505", "D509"))
+    assert (drift.status, drift.layer) == ("warn", "L4") and "too few prompts (6) for p95" in drift.message
+    assert drift.evidence[0].text.startswith("t1, step 2: 0.1065 nat/token over 120 tokens of 4 attempts")
+    assert (negative.status, negative.step) == ("warn", 1)
+    assert "strictly at 1 step (2), in practice at 2 steps (1 and 2), 2 in a row" in negative.message
+    assert "2 of 3 steps with advantages of 720 tokens" in negative.evidence[0].text
+    assert values.status == "warn" and "off by more than 0.25, most termination: task_failure" in values.message
+    measures = {(m.name, m.group): m for m in found.result().measures}
+    bias, first = measures["critic.bias", "reward: 0"], measures["critic.bias", "horizon: first quarter"]
+    assert (bias.value, bias.denominator, bias.low) == (pytest.approx(0.85), 360.0, pytest.approx(0.8))
+    assert (first.value, first.denominator) == (pytest.approx(0.35), 192.0)
+    assert measures["critic.value_mean", "difficulty: mixed"].value == pytest.approx(0.85)
+    assert measures["series.negative_tokens", "highest"].value == 1.0
+    shown = str(layer_by_layer(found))
+    assert "policy version: 2" in shown and "calibration of the critic" in shown
 
 
 def test_measures_stand_in_the_result_and_the_section_names_what_is_missing() -> None:

@@ -156,7 +156,7 @@ def test_selftest_prints_its_matrix() -> None:
     done = CliRunner().invoke(cli, ["selftest", "--healthy", "20", "--runs", "20", "--json"])
     document = json.loads(done.output)
     assert done.exit_code == (0 if document["passed"] else 1)
-    assert len(document["rows"]) == 13
+    assert len(document["rows"]) == 14
     assert document["rows"][0]["told"]["denominator"] == 20
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,12 @@ from trajlab.report.written.document import (
     section_html,
     to_markdown,
 )
+from trajlab.report.written.phrases import Phrases
 from trajlab.report.written.words import LANGUAGES, Words, texts
 from trajlab.stats import Estimate
 
 SOURCES = Path(trajlab.__file__).parent / "report" / "written"
-MAY_LACK = ("measure", "finding", "period", "intro")
+MAY_LACK = ("measure", "finding", "period", "intro", "heading")
 """Sections that a language may leave to the catalogue, the checks, the names of the periods and the notebooks."""
 
 
@@ -53,8 +55,9 @@ def placeholders(sentence: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
 
 
-def test_languages_have_the_same_sentences_with_the_same_placeholders() -> None:
-    english, chinese = texts("en"), texts("zh")
+@pytest.mark.parametrize("report", ["", "diagnosis"])
+def test_languages_have_the_same_sentences_with_the_same_placeholders(report: str) -> None:
+    english, chinese = texts("en", report), texts("zh", report)
     assert english.keys() == chinese.keys()
     for section in english:
         if section in MAY_LACK:
@@ -69,7 +72,8 @@ def test_every_sentence_is_used_and_every_name_has_one() -> None:
     used = set(re.findall(r'"(?:\w+)\.(\w+)"', code)) | set(re.findall(r'"(\w+)"', code))
     table = texts("en")
     built = {
-        "tone", "symptom", "cause", "action", "evidence", "point", "facet", "state", "did", "budget", "trend", "page",
+        "tone", "gate", "symptom", "cause", "action", "evidence", "point", "facet", "state", "did", "budget", "trend",
+        "page",
     }  # fmt: skip
     for section in table.keys() - {*MAY_LACK, *built}:
         for key in table[section]:
@@ -87,6 +91,21 @@ def test_chinese_names_every_measure_and_check() -> None:
     table = texts("zh")
     assert {*(m.name for m in MEASURES), *OWN} - table["measure"].keys() == set(), "a measure has no Chinese title"
     assert {check.code for check in LINE_CHECKS} - table["finding"].keys() == set(), "a check has no Chinese words"
+
+
+def test_phrases_are_looked_up_whole_by_title_and_by_clause() -> None:
+    chinese = Phrases("zh")
+    assert chinese("KL runs away: kl is not observed") == "KL 失控：KL未观测"
+    assert chinese("clip fraction: not observed; new to <b>; none") == "clip 比例：未观测；new to <b>；无"
+    assert chinese.unknown == {"new to <b>"}
+    of_task = chinese("a and steps, step 3: 0.5 nat/token over 7 tokens of 2 attempts")
+    assert of_task.startswith("a and steps，步 3"), "a name is never touched"
+    assert Phrases("en")("none") == "none"
+    hostile = "score: " * 5000 + "b; " * 5000
+    assert Phrases("zh")(hostile).startswith("score: score")
+    table = tomllib.loads((SOURCES / "phrases_zh.toml").read_text("utf-8"))
+    for key, text in ((key, text) for part in table.values() for key, text in part.items()):
+        assert placeholders(key) == placeholders(text), key
 
 
 def test_there_are_two_languages() -> None:

@@ -116,6 +116,7 @@ class TokenFacts(msgspec.Struct):
     """Tokens trained on for which one of them is not."""
     ratio_sum: float | None = None
     ratio_squares: float | None = None
+    log_ratio_sum: float | None = None
     log_ratio_smallest: float | None = None
     log_ratio_largest: float | None = None
     value_tokens: int | None = None
@@ -126,6 +127,19 @@ class TokenFacts(msgspec.Struct):
     return_squares: float | None = None
     value_returns: float | None = None
     """Sum of value times return."""
+    advantage_tokens: int | None = None
+    """Tokens trained on whose advantage is finite."""
+    advantage_negative: int | None = None
+    """Of these, tokens with an advantage below zero."""
+    advantage_sum: float | None = None
+    advantage_squares: float | None = None
+    advantage_largest: float | None = None
+    reference_tokens: int | None = None
+    """Tokens trained on for which policy and reference model have a finite log-probability."""
+    reference_kl: float | None = None
+    """Sum of r − 1 − log r, r = π_ref / π."""
+    value_quarters: list[tuple[int, int, float, float]] = []
+    """Quarter (1 to 4) of the tokens trained on, in order: how many, sum of values, sum of returns."""
     log_ratio_bins: tuple[list[int], list[int]] = ([], [])
     """Numbers of the bins of log-ratios that hold any token, and how many each holds."""
 

@@ -155,7 +155,7 @@ def rl(out: Path) -> None:
             records.append(wrapped({
                 "content": texts, "rewards": round(sum(rewards(episode).values()), 4), "input_lengths": len(mask) - PADDING,
                 "token_ids": [rng.randrange(9000) for _ in mask], "token_loss_mask": mask, "sample_loss_mask": 1.0,
-                "advantages": [0.5 * number for number in mask], "generation_logprobs": sampler, "prev_logprobs": policy}, idx))
+                "advantages": [idx % 2 - 0.5] * (len(mask) - PADDING) + [0.0] * PADDING, "generation_logprobs": sampler, "prev_logprobs": policy}, idx))
         save(folder / f"train_data_step{step}.jsonl", lines(records))
     messages = [[as_text(m) for m in prompt_messages(e) + completion_messages(e)] for e in batches()[0]]
     values = [round(sum(rewards(e).values()), 4) for e in batches()[0]]

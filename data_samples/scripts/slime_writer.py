@@ -30,16 +30,19 @@ def sampled(mask: list[int], rollout: int, number: int) -> list[float]:
 
 
 def trained(made: dict[str, Any], position: int, rollout: int) -> dict[str, Any]:
-    """What the trainer has of a sample: log-probabilities of the policy, values and returns, tokens of the response."""
+    """What the trainer has of a sample: log-probabilities of policy and reference, advantages, values and returns, tokens."""
     rng = random.Random(f"trained {rollout} {position}")
     reward = made["reward"] if isinstance(made["reward"], float) else made["reward"]["score"]
     mask = made["loss_mask"]
+    values = [round(0.6 * reward + rng.gauss(0.2, 0.2), 4) for _ in mask]
+    noise = random.Random(f"reference {rollout} {position}")
     return {
         "data_parallel_rank": position % 2, "sample_index": made["index"], "rollout_position": position,
         "tokens": made["tokens"], "loss_masks": mask, "rollout_log_probs": made["rollout_log_probs"],
         "log_probs": [round(min(old + rng.gauss(0.0, 0.05), -1e-4), 4) * bit for old, bit in zip(made["rollout_log_probs"], mask, strict=True)],
-        "returns": [reward * bit for bit in mask],
-        "values": [round(0.6 * reward + rng.gauss(0.2, 0.2), 4) for _ in mask],
+        "ref_log_probs": [round(min(old + noise.gauss(0.0, 0.2), -1e-4), 4) * bit for old, bit in zip(made["rollout_log_probs"], mask, strict=True)],
+        "returns": [reward * bit for bit in mask], "values": values,
+        "advantages": [round((reward - value) * bit, 4) for value, bit in zip(values, mask, strict=True)],
     }
 
 

@@ -61,6 +61,8 @@ def graph(episode: Episode, rng: random.Random, annotated: bool) -> tuple[list[R
             if annotated:
                 noise = random.Random(f"trainer {episode.problem.answer} {number}")
                 node["trainer_logprobs"] = [round(min(old + noise.gauss(0.0, 0.04), -1e-4), 6) for old in node["logprobs"]]
+                node["reference_logprobs"] = [round(min(old + noise.gauss(0.0, 0.2), -1e-4), 6) for old in node["logprobs"]]
+                node["advantages"] = [0.5 if solved(episode) else -0.5] * 3
         elif annotated:
             node |= {"token_ids": list(range(10, 10 + min(words, 6))), "mask": [False] * min(words, 6)}
         if sampled:

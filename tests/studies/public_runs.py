@@ -1,6 +1,6 @@
 """The alarms on public metric logs whose classes and onsets a person read by eye.
 
-    python tests/studies/public_runs.py [FOLDER] [--pictures DIR]
+    python tests/studies/public_runs.py [FOLDER] [--pictures DIR] [--figure PNG]
 
 FOLDER holds ``verdicts.tsv`` (path, class, onset_step …) and the logs it names; default: ``metric_logs`` of the shared
 samples. The verdicts are a guide, not truth. Held against them:
@@ -10,6 +10,10 @@ samples. The verdicts are a guide, not truth. Held against them:
 - *unstable*: an excursion of KL, or any alarm
 - *starved*: the finding on group signal (A022)
 - *proxy_only*: reward without outcome (A015, A023 or A024)
+
+``--pictures`` draws every log as it is, for a person to read; ``--figure`` draws what disagrees as a schematic: medians
+of nine steps, every fifth of them, as a share of the range, and our own statistic as a share of its limit. No log can
+be read back from it.
 
 The outcome, where a log has one, is the component of the reward that is named below; logs do not say which it is.
 """
@@ -27,15 +31,21 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 import polars as pl
 
 import trajlab
-from trajlab.checks.alarms import Alarm, alarms
+from trajlab.checks.alarm_rules import BY_CODE, FLAGS, Rule
+from trajlab.checks.alarm_tests import FLAG_RUN_LENGTH, told_of_flags
+from trajlab.checks.alarm_tests import told as told_of
+from trajlab.checks.alarms import Alarm, alarms, aligned, series_of
+from trajlab.checks.facts import thresholds
 from trajlab.measures.step_signals import step_signals
 
 ROWS = 10
 OUTCOMES = ("score.part.f", "score.part.correctness_f", "score.part.correctness_reward_func", "score.part.check_answer",
             "score.part.correct")  # fmt: skip
+SOUND = ("healthy", "plateaued")
 PROXY = {"A015", "A023", "A024"}
 SHOWN = ("score", "entropy", "kl", "response_tokens", "flat_batch", "zero_std_groups", "flat_loss")
 
@@ -45,10 +55,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=shared / "samples" / "metric_logs")
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--figure", type=Path)
     given = parser.parse_args()
     with (given.folder / "verdicts.tsv").open(encoding="utf-8") as file:
         verdicts = list(csv.DictReader(file, delimiter="\t"))
     agreed: dict[str, list[bool]] = {}
+    odd: list[tuple[str, str, pl.DataFrame, list[Alarm], str | None]] = []
     for number, verdict in enumerate(verdicts, start=1):
         signals = read(given.folder / verdict["path"])
         names = set(signals["signal"].unique())
@@ -64,8 +76,69 @@ def main() -> None:
             print(f"     {kind:8} {item.finding.code} at {item.first_step}: {item.finding.message}")
         if given.pictures is not None:
             draw(given.pictures / f"{number:02}.png", verdict, signals, told)
+        loud = any(item.status == "alarm" for item in told)
+        if not agrees or (loud and verdict["class"] in SOUND) or (
+            verdict["class"] == "starved" and any(item.is_collapse for item in told)
+        ):  # fmt: skip
+            odd.append((name_of(verdict), verdict["class"], signals, told, outcome))
     for name, found in agreed.items():
         print(f"{name:10} {sum(found)} of {len(found)} agree")
+    if given.figure is not None:
+        schematic(given.figure, odd)
+
+
+def name_of(verdict: dict[str, str]) -> str:
+    """Short name of a log: its file, or the folder of a file that is named like every other."""
+    path = Path(verdict["path"])
+    return path.parent.name if path.stem in ("metrics", "trainer_state") else path.stem
+
+
+def schematic(path: Path, odd: Sequence[tuple[str, str, pl.DataFrame, list[Alarm], str | None]]) -> None:
+    """What disagrees with the verdicts: smoothed and thinned series, marks of the alarms, statistic of the test."""
+    figure, axes = plt.subplots(2, len(odd), figsize=(3.4 * len(odd), 4.2), sharex="col", squeeze=False)
+    for place, (name, verdict, signals, told, outcome) in enumerate(odd):
+        top, bottom = axes[0, place], axes[1, place]
+        collapsing = [item.signal for item in told if item.is_collapse]
+        for signal in dict.fromkeys(["score", *([outcome] if outcome else []), *collapsing]):
+            one = signals.filter(pl.col("signal") == signal).sort("step")
+            smooth = one["value"].rolling_median(9, min_samples=5).to_numpy()
+            span = float(np.ptp(one["value"].to_numpy())) or 1.0
+            name_shown = signal.removeprefix("score.part.")
+            top.plot(one["step"][4::5], ((smooth - smooth[4]) / span)[4::5], lw=1.2, label=name_shown)
+        alarmed = [item for item in told if item.first_step is not None and item.status == "alarm"]
+        for number, item in enumerate(alarmed):
+            top.axvline(item.first_step, color="red", lw=0.8)
+            top.text(
+                item.first_step, 0.98 - 0.09 * number, item.finding.code, transform=top.get_xaxis_transform(),
+                fontsize=7, va="top",
+            )  # fmt: skip
+        for rule in (BY_CODE[code] for code in ("A009", "A015", "A023")):
+            steps, share = statistic_of(rule, signals, outcome)
+            if len(steps):
+                bottom.plot(steps, share, lw=1, label=rule.code)
+        bottom.axhline(1, color="grey", ls=":")
+        bottom.set_ylim(0, 2.1)
+        top.set_title(f"{name}\n({verdict} by eye)", fontsize=8)
+        top.legend(fontsize=6)
+        bottom.legend(fontsize=6)
+        bottom.set_xlabel("step", fontsize=7)
+    axes[0, 0].set_ylabel("change, as a share of the range", fontsize=7)
+    axes[1, 0].set_ylabel("statistic / limit", fontsize=7)
+    figure.savefig(path, dpi=76, bbox_inches="tight")
+    plt.close(figure)
+
+
+def statistic_of(rule: Rule, signals: pl.DataFrame, outcome: str | None) -> tuple[list[int], np.ndarray]:
+    """Steps at which a rule's signal is observed and its statistic there, as a share of what raises the alarm."""
+    series = series_of(signals)
+    name = next((name for name in (rule.signal, *rule.instead) if name in series), "")
+    if not name or (rule.gate == "outcome_flat" and outcome is None):
+        return [], np.empty(0)
+    own, lines = series[name], thresholds()[rule.threshold]
+    others = aligned(own, series, outcome)
+    if name in FLAGS:
+        return own.steps, told_of_flags(rule, own.values[None, :], others).statistic[0] / np.log(FLAG_RUN_LENGTH)
+    return own.steps, told_of(rule, lines, own.values[None, :], others).statistic[0] / rule.limit
 
 
 def read(log: Path) -> pl.DataFrame:

@@ -156,7 +156,7 @@ def _alarm(
 ) -> Alarm:
     name = next((item for item in (rule.signal, *rule.instead) if item in series), rule.signal)
     own = series.get(name)
-    others = {} if own is None else _aligned(own, series, outcome)
+    others = {} if own is None else aligned(own, series, outcome)
     missing = rule.signal if own is None else _missing_gate(rule, others)
     if own is None or missing is not None:
         return _unobserved(rule, run, name, missing or name, 0 if own is None else len(own.steps))
@@ -175,7 +175,7 @@ def _has_warning(lines: Mapping[str, Any]) -> bool:
     return any(name.startswith("warn_") for name in lines)
 
 
-def _aligned(own: Series, series: Mapping[str, Series], outcome: str | None) -> dict[str, FloatArray | Outcome]:
+def aligned(own: Series, series: Mapping[str, Series], outcome: str | None) -> dict[str, FloatArray | Outcome]:
     """Signals that gates look at, at the steps of ``own``: the last value so far; NaN before the first."""
     found: dict[str, FloatArray | Outcome] = {}
     for name in ("score", "tool_use_rate"):

@@ -51,6 +51,9 @@ class Row(msgspec.Struct, frozen=True):
     """Nine of ten are not later than this."""
     delay_from_onset: float | None
     """Median steps from the first step of the change."""
+    sign_from_onset: float | None = None
+    """Median steps from the first step of the change to the first warning or alarm, which has an earlier line where the
+    rule has one."""
     healthy: bool = False
     """Nothing is wrong with these runs: whatever is told is a false alarm."""
     bounded: bool = True
@@ -99,20 +102,21 @@ def matrix(
     lines = dict(overrides) if overrides else None
     sound = step_runs(None, healthy, np.random.default_rng([seed, 0]), steps)
     first = first_alarms(sound, lines)
-    rows = [_healthy(first, True), _healthy(first, False)]
+    rows = [_healthy(first, True), _healthy(first, False), _warned(first_alarms(sound, lines, warn=True))]
     for number, plan in enumerate(PATHOLOGIES, start=1):
         ill = step_runs(plan.name, runs, np.random.default_rng([seed, number]), steps)
-        rows.append(_ill(plan.name, plan.title, ill, first_alarms(ill, lines), OWN[plan.name], bounded=True))
+        signs = first_alarms(ill, lines, warn=True)
+        rows.append(_ill(plan.name, plan.title, ill, first_alarms(ill, lines), signs, OWN[plan.name], bounded=True))
         if plan.name == "reward_hacking":
             held_out = first_alarms(ill, lines, held_out=True)
             title = f"the same, only a validation score every {HELD_OUT_EVERY} steps to tell"
-            rows.append(_ill(HELD_OUT_ONLY, title, ill, held_out, ("A015", "A023"), bounded=False))
+            rows.append(_ill(HELD_OUT_ONLY, title, ill, held_out, held_out, ("A015", "A023"), bounded=False))
     shares = {code: float((places >= 0).mean()) for code, places in first.items()}
     return Matrix(seed, steps, rows, {code: share for code, share in shares.items() if share > 0})
 
 
 def first_alarms(
-    drawn: StepRuns, overrides: dict[str, float] | None = None, *, held_out: bool = False
+    drawn: StepRuns, overrides: dict[str, float] | None = None, *, held_out: bool = False, warn: bool = False
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Place of the first alarm of each rule in each run, -1 for none; rules without their signal are left out.
 
@@ -120,6 +124,7 @@ def first_alarms(
         drawn: Simulated runs.
         overrides: Lines, as for `matrix`.
         held_out: The outcome is a validation score at every fifth step, not that of the trained-on trajectories.
+        warn: Warnings count too, by their own lines, of the rules that have some; the earlier of both.
     """
     lines = thresholds(overrides)
     signals = drawn.signals
@@ -134,8 +139,18 @@ def first_alarms(
         name = next((item for item in (rule.signal, *rule.instead) if item in signals), None)
         if name is not None:
             floor = least_noise(drawn.errors[name]) if name in drawn.errors else 0.0
-            found[rule.code] = told(rule, lines[rule.threshold], signals[name], others, floor=floor).first
+            own = lines[rule.threshold]
+            found[rule.code] = told(rule, own, signals[name], others, floor=floor).first
+            if warn and any(line.startswith("warn_") for line in own):
+                warned = told(rule, own, signals[name], others, floor=floor, warn=True).first
+                found[rule.code] = _earlier(found[rule.code], warned)
     return found
+
+
+def _earlier(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The earlier place of two; -1 stands for none."""
+    both = np.minimum(np.where(one < 0, other, one), np.where(other < 0, one, other))
+    return np.asarray(both, dtype=np.int64)
 
 
 def least_noise(errors: FloatArray) -> FloatArray:
@@ -156,9 +171,17 @@ def _healthy(first: Mapping[str, npt.NDArray[np.int64]], collapse: bool) -> Row:
     return Row(name, title, len(spoken), codes, proportion(spoken), 0.0, None, None, None, healthy=True)
 
 
+def _warned(first: Mapping[str, npt.NDArray[np.int64]]) -> Row:
+    spoken = np.any([places >= 0 for places in first.values()], axis=0)
+    title, share = "healthy but hard: every alarm and warning", proportion(spoken)
+    return Row(
+        "healthy_warned", title, len(spoken), tuple(first), share, 0.0, None, None, None, healthy=True, bounded=False
+    )
+
+
 def _ill(
-    name: str, title: str, drawn: StepRuns, first: Mapping[str, npt.NDArray[np.int64]], codes: tuple[str, ...],
-    *, bounded: bool,
+    name: str, title: str, drawn: StepRuns, first: Mapping[str, npt.NDArray[np.int64]],
+    signs: Mapping[str, npt.NDArray[np.int64]], codes: tuple[str, ...], *, bounded: bool,
 ) -> Row:  # fmt: skip
     steps = drawn.signals["score"].shape[1]
     places = _earliest(first, codes, steps)
@@ -166,7 +189,11 @@ def _ill(
     late = (places - drawn.material)[found]
     whole = (places - drawn.onset)[found]
     delays: tuple[float | None, float | None, float | None] = (None, None, None)
+    sign = None
     if len(late):
         delays = (float(np.median(late)), float(np.quantile(late, 0.9)), float(np.median(whole)))
+        # A warning from before the change is none of it: the first sign is then the alarm.
+        seen = _earliest(signs, codes, steps)
+        sign = float(np.median((np.where(seen >= drawn.onset, seen, places) - drawn.onset)[found]))
     early = float((places < drawn.onset).mean())
-    return Row(name, title, len(places), codes, proportion(found), early, *delays, bounded=bounded)
+    return Row(name, title, len(places), codes, proportion(found), early, *delays, sign, bounded=bounded)

@@ -41,7 +41,7 @@ FAIL_ON = click.option(
     help="Exit with 1 on.",
 )
 LANGUAGE = click.option(
-    "--language", default="en", show_default=True, metavar="en|zh", help="Language of the written report."
+    "--language", default="en", show_default=True, metavar="en|zh", help="Language of the report."
 )
 MAPPING = click.option(
     "--mapping", callback=named, metavar="TOML", help="Where fields stand in logs that no reader knows."

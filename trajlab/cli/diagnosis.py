@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from trajlab.cli.common import BY, EXIT_CODES, FAIL_ON, JOBS, MAPPING, OUT, SOURCES, cli, named, tell
+from trajlab.cli.common import BY, EXIT_CODES, FAIL_ON, JOBS, LANGUAGE, MAPPING, OUT, SOURCES, cli, named, tell
 
 
 @cli.command(epilog=EXIT_CODES)
@@ -23,6 +23,7 @@ from trajlab.cli.common import BY, EXIT_CODES, FAIL_ON, JOBS, MAPPING, OUT, SOUR
     metavar="NAME=VALUE",
     help="A parameter of the notebook, or a line, as plateau.warn=0.02.",
 )
+@LANGUAGE
 @FAIL_ON
 @MAPPING
 @JOBS
@@ -33,6 +34,7 @@ def diagnose(
     run: str | None,
     by: str,
     settings: tuple[str, ...],
+    language: str,
     fail_on: Any,
     mapping: str | None,
     jobs: int | None,
@@ -46,7 +48,7 @@ def diagnose(
 
     lines = number_settings([setting for setting in settings if "." in setting.partition("=")[0]])
     rest = split_settings([setting for setting in settings if "." not in setting.partition("=")[0]])
-    parameters: dict[str, object] = {"by": by, **({"thresholds": lines} if lines else {}), **rest}
+    parameters: dict[str, object] = {"by": by, "language": language, **({"thresholds": lines} if lines else {}), **rest}
     result = run_diagnose(
         list(sources), out, metrics=metrics, run=run, fail_on=fail_on, jobs=jobs, mapping=mapping, **parameters
     )

@@ -115,6 +115,11 @@ class Corpus:
         return self.table("token_moments")
 
     @property
+    def token_values(self) -> pl.LazyFrame:
+        """Values and returns by quarter of the tokens that a trajectory was trained on."""
+        return self.table("token_values")
+
+    @property
     def run_config(self) -> pl.LazyFrame:
         """Configured and applied values of the runs."""
         logged = scan_parts(self.folder, self.manifest, "run_config")

@@ -161,8 +161,9 @@ class PartRows:
 
     def _add_tokens(self, facts: TokenFacts | None) -> None:
         if facts is not None:
-            *moments, (bins, counts) = msgspec.structs.astuple(facts)
+            *moments, quarters, (bins, counts) = msgspec.structs.astuple(facts)
             self.tables["token_moments"].rows.append(tuple(moments))
+            self.tables["token_values"].rows.extend(quarters)
             self.tables["token_histograms"].rows.extend(zip(bins, counts, strict=True))
 
     def _add_calls(self, steps: Sequence[Step]) -> tuple[list[int], list[int]]:

@@ -18,6 +18,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 FARTHEST = 50.0
 """Log-ratios beyond this enter the sums as this: their exponentials would drown or overflow every other."""
+HUGE = 1e100
+"""Values, returns and advantages from here on are no numbers of a trainer; their squares would overflow."""
 NOT_BY_CHANCE = 16
 """So many log-probabilities in a row that are exactly zero were not generated: an engine writes zeros there."""
 
@@ -100,32 +102,67 @@ def add_ratios(facts: TokenFacts, policy: FloatArray | None, behaviour: FloatArr
     """Sums and histogram of ρ = exp(log π − log μ) over the positions trained on; NaN and infinities are unknown."""
     if policy is None or behaviour is None:
         return
-    with np.errstate(invalid="ignore", over="ignore"):
-        log_ratios = (policy - behaviour)[mask != 0]
-    known = np.isfinite(log_ratios)
-    count = int(np.count_nonzero(known))
-    finite = log_ratios if count == len(log_ratios) else log_ratios[known]
-    facts.ratio_tokens, facts.ratio_unknown = count, len(log_ratios) - count
-    facts.ratio_sum = facts.ratio_squares = 0.0
-    if count:
+    finite, unknown = _log_ratios(policy, behaviour, mask)
+    facts.ratio_tokens, facts.ratio_unknown = len(finite), unknown
+    facts.ratio_sum = facts.ratio_squares = facts.log_ratio_sum = 0.0
+    if len(finite):
         low, high = float(finite.min()), float(finite.max())
         facts.log_ratio_smallest, facts.log_ratio_largest = low, high
         facts.log_ratio_bins = log_ratio_bins(finite)
         near = finite if low > -FARTHEST and high < FARTHEST else np.clip(finite, -FARTHEST, FARTHEST)
         ratios = np.exp(near)
         facts.ratio_sum, facts.ratio_squares = float(ratios.sum()), float(ratios @ ratios)
+        facts.log_ratio_sum = float(near.sum())
+
+
+def _log_ratios(above: FloatArray, below: FloatArray, mask: FloatArray) -> tuple[FloatArray, int]:
+    """Differences of two log-probabilities at the positions trained on, and at how many they are not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        differences = (above - below)[mask != 0]
+    known = np.isfinite(differences)
+    count = int(np.count_nonzero(known))
+    return (differences if count == len(differences) else differences[known]), len(differences) - count
+
+
+def add_reference(
+    facts: TokenFacts, reference: FloatArray | None, policy: FloatArray | None, mask: FloatArray
+) -> None:
+    """KL of the policy to the reference model over the positions trained on, as a sum.
+
+    Each token adds r − 1 − log r with r = π_ref / π: never negative, and without bias where tokens are the policy's
+    own (Schulman 2020, "Approximating KL divergence": k3).
+    """
+    if reference is None or policy is None:
+        return
+    finite, _ = _log_ratios(reference, policy, mask)
+    near = np.clip(finite, -FARTHEST, FARTHEST)
+    facts.reference_tokens = (facts.reference_tokens or 0) + len(near)
+    facts.reference_kl = (facts.reference_kl or 0.0) + float((np.expm1(near) - near).sum())
 
 
 def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray | None, mask: FloatArray) -> None:
-    """Sums over values V and returns G of the positions trained on where both are finite."""
+    """Sums over values V and returns G of the positions trained on where both are finite; and by quarter of them."""
     if values is None or returns is None:
         return
-    known = (mask != 0) & np.isfinite(values) & np.isfinite(returns)
+    known = (mask != 0) & (np.abs(values) < HUGE) & (np.abs(returns) < HUGE)
     v, g = values[known], returns[known]
     facts.value_tokens, facts.value_sum, facts.return_sum = len(v), float(v.sum()), float(g.sum())
-    sums = (float(v @ v), float(g @ g), float(v @ g))
-    if all(np.isfinite(sums)):  # a hostile log may hold numbers whose squares overflow
-        facts.value_squares, facts.return_squares, facts.value_returns = sums
+    facts.value_squares, facts.return_squares, facts.value_returns = float(v @ v), float(g @ g), float(v @ g)
+    quarter = np.arange(len(v)) * 4 // max(len(v), 1)
+    counts, of_v, of_g = (np.bincount(quarter, weights, minlength=4) for weights in (None, v, g))
+    facts.value_quarters = [
+        (n + 1, int(counts[n]), float(of_v[n]), float(of_g[n])) for n in range(4) if counts[n]
+    ]  # fmt: skip
+
+
+def add_advantages(facts: TokenFacts, advantages: FloatArray | None, mask: FloatArray) -> None:
+    """Counts and sums over the advantages of the positions trained on, as logged."""
+    if advantages is None:
+        return
+    a = advantages[(mask != 0) & (np.abs(advantages) < HUGE)]
+    facts.advantage_tokens, facts.advantage_negative = len(a), int(np.count_nonzero(a < 0))
+    facts.advantage_sum, facts.advantage_squares = float(a.sum()), float(a @ a)
+    facts.advantage_largest = float(a.max()) if len(a) else None
 
 
 def add_versions(facts: TokenFacts, versions: Sequence[Any], counts: Sequence[int] | None = None) -> None:

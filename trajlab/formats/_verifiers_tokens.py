@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from trajlab.formats._token_facts import add_ratios, numbers, same_length
+from trajlab.formats._token_facts import add_advantages, add_ratios, add_reference, numbers, same_length
 from trajlab.formats._trainer_rows import Fields, Row
-from trajlab.records import TokenFacts, Trajectory
+from trajlab.records import Problem, TokenFacts, Trajectory
+
+RATIO = ("trainer_logprobs", "logprobs")
+_OF_SAMPLED = ("logprobs", "trainer_logprobs", "reference_logprobs")
 
 
 def add_node_tokens(trajectory: Trajectory, nodes: Sequence[Fields], row: Row, *, trained: bool) -> None:
@@ -40,13 +43,21 @@ def add_node_tokens(trajectory: Trajectory, nodes: Sequence[Fields], row: Row, *
         trained_prompt=found.kept_prompt if trained else 0,
         trained_observation=found.kept_observed if trained else 0,
     )
-    if found.policy and trained:
-        fields = Fields(
-            {"trainer_logprobs": found.policy, "logprobs": found.behaviour}, row, trajectory.problems, "nodes.*."
-        )
-        policy, behaviour = numbers(fields, "trainer_logprobs"), numbers(fields, "logprobs")
-        if policy is not None and behaviour is not None:
-            add_ratios(facts, policy, behaviour, np.ones(len(policy)))
+    if trained:
+        _add_sums(facts, found, row, trajectory.problems)
+
+
+def _add_sums(facts: TokenFacts, found: _Counts, row: Row, problems: list[Problem]) -> None:
+    """Sums over sampled tokens; a node that lacks one of a pair is no part of them."""
+    for names, (above, below) in found.pairs.items():
+        fields = Fields(dict(zip(names, (above, below), strict=True)), row, problems, "nodes.*.")
+        one, other = (numbers(fields, name) for name in names)
+        if one is not None:
+            add = add_ratios if names == RATIO else add_reference
+            add(facts, one, other, np.ones(len(one)))
+    advantages = numbers(Fields({"advantages": found.advantages}, row, problems, "nodes.*."), "advantages")
+    if advantages is not None:
+        add_advantages(facts, advantages, np.ones(len(advantages)))
 
 
 def _fits(node: Fields, number: int, row: Row, trajectory: Trajectory) -> bool:
@@ -56,7 +67,9 @@ def _fits(node: Fields, number: int, row: Row, trajectory: Trajectory) -> bool:
         return True
     lengths = {"token_ids": len(ids), "mask": len(mask) or None}
     sampled = {"mask, sampled": mask.count(True) if mask else None}
-    sampled |= {name: len(node.items(name)) or None for name in ("logprobs", "trainer_logprobs")}
+    sampled |= {name: len(node.items(name)) or None for name in _OF_SAMPLED}
+    if len(node.items("advantages")) not in (0, len(ids)):
+        sampled["advantages"] = len(node.items("advantages"))
     return all(
         same_length(
             {f"nodes[{number}].{name}": length for name, length in one.items()},
@@ -73,8 +86,8 @@ class _Counts:
 
     def __init__(self) -> None:
         self.spoken = self.prompt = self.observed = self.kept_prompt = self.kept_observed = 0
-        self.policy: list[Any] = []
-        self.behaviour: list[Any] = []
+        self.pairs: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {}
+        self.advantages: list[Any] = []
         self._seen = False
 
     def add(self, node: Fields) -> None:
@@ -84,12 +97,26 @@ class _Counts:
         wrong = 0 if sampled else kept
         if sampled:
             self.spoken += kept
-            behaviour, policy = node.items("logprobs"), node.items("trainer_logprobs")
-            if behaviour and policy:
-                self.policy += policy
-                self.behaviour += behaviour
+            self._pair(node, *RATIO)
+            self._pair(node, "reference_logprobs", "trainer_logprobs" if node.items("trainer_logprobs") else "logprobs")
+            self.advantages += _of_sampled(node)
         if self._seen:
             self.observed, self.kept_observed = self.observed + others, self.kept_observed + wrong
         else:
             self.prompt, self.kept_prompt = self.prompt + others, self.kept_prompt + wrong
         self._seen = self._seen or sampled
+
+    def _pair(self, node: Fields, above: str, below: str) -> None:
+        one, other = node.items(above), node.items(below)
+        if one and other:
+            held = self.pairs.setdefault((above, below), ([], []))
+            held[0].extend(one)
+            held[1].extend(other)
+
+
+def _of_sampled(node: Fields) -> list[Any]:
+    """Advantages of a node's sampled tokens: a list over these, or over all of its tokens."""
+    advantages, mask = node.items("advantages"), node.items("mask")
+    if len(advantages) != len(mask):
+        return advantages
+    return [advantage for advantage, kept in zip(advantages, mask, strict=True) if kept is True]

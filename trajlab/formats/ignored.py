@@ -154,7 +154,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "response.output.*.prompt_token_ids.*", "response.usage.total_tokens", "responses_create_params.temperature",
         "terminated",
     ),
-    "nemo_rl": ("advantages.*", "idx", "input_lengths.*", "sample_loss_mask.*", "token_ids.*"),
+    "nemo_rl": ("idx", "input_lengths.*", "sample_loss_mask.*", "token_ids.*"),
     # Display settings, the shell's surroundings, costs and token counts of single calls where a total stands beside.
     "openhands": (
         "args.*", "extras", "extras.*", "*.extras", "*.extras.*", "*.args.blocking", "*.args.confirmation_state",

@@ -15,7 +15,7 @@ import numpy as np
 
 from trajlab.formats import Variant
 from trajlab.formats._chat_text import calls_in_text
-from trajlab.formats._token_facts import add_ratios, count_mask, numbers, prompt_length, same_length
+from trajlab.formats._token_facts import add_advantages, add_ratios, count_mask, numbers, prompt_length, same_length
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_text
 from trajlab.records import Problem, TokenFacts, Trajectory
@@ -92,22 +92,22 @@ def _trajectory(row: Row, step: int | None, claimed: str) -> Trajectory:
 
 
 def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Problem]) -> None:
-    """Counts by the loss mask, and ratios of the policy before the update against the one that generated."""
+    """Counts by the loss mask, advantages, ratios of the policy before the update against the one that generated."""
     mask = numbers(fields, "token_loss_mask")
     if mask is None:
         return
     trajectory.completion_tokens = int(np.count_nonzero(mask == 1))
-    behaviour, policy = numbers(fields, "generation_logprobs"), numbers(fields, "prev_logprobs")
-    tokens = fields.items("token_ids")
-    lengths = {"token_loss_mask": len(mask), "token_ids": len(tokens) or None,
-               "generation_logprobs": None if behaviour is None else len(behaviour),
-               "prev_logprobs": None if policy is None else len(policy)}  # fmt: skip
+    arrays = {name: numbers(fields, name) for name in ("generation_logprobs", "prev_logprobs", "advantages")}
+    behaviour, policy, advantages = arrays.values()
+    lengths = {"token_loss_mask": len(mask), "token_ids": len(fields.items("token_ids")) or None}
+    lengths |= {name: None if array is None else len(array) for name, array in arrays.items()}
     facts = trajectory.token_facts = TokenFacts(tokens=len(mask))
     if not same_length(lengths, row, problems, trajectory.native_id):
         return
     if fields.number("sample_loss_mask") == 0:
         mask = mask * 0
     add_ratios(facts, policy, behaviour, mask)
+    add_advantages(facts, advantages, mask)
     whole = fields.whole("input_lengths")
     if whole is not None and not 0 <= whole <= len(mask):
         message = f"`input_lengths` states {whole:,} tokens, the arrays hold {len(mask):,}: they are cut"

@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from trajlab.formats import Variant
 from trajlab.formats._chat_text.turns import without_end_markers
-from trajlab.formats._token_facts import add_versions, same_length
+from trajlab.formats._token_facts import add_advantages, add_versions, numbers, same_length
 from trajlab.formats._trainer_contexts import Contexts
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages
@@ -158,6 +160,21 @@ def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Probl
             _facts(trajectory).response_tokens = trajectory.completion_tokens
             lengths = {"response_ids": made.completion_tokens, "logprobs": len(step.items("logprobs")) or None}
             same_length(lengths, row, problems, trajectory.native_id)
+    _add_advantages(trajectory, steps, row, problems)
+
+
+def _add_advantages(trajectory: Trajectory, steps: list[Fields], row: Row, problems: list[Problem]) -> None:
+    """Of every generated token: a step has one advantage for all of its own, or a list."""
+    found: list[Any] = []
+    for step in steps:
+        advantage, generated = step.value.get("advantage"), len(step.items("response_ids"))
+        if isinstance(advantage, list):
+            found += advantage if len(advantage) == generated else []
+        elif generated and step.number("advantage") is not None:
+            found += [step.number("advantage")] * generated
+    advantages = numbers(Fields({"advantage": found}, row, problems, "steps.*."), "advantage")
+    if advantages is not None:
+        add_advantages(_facts(trajectory), advantages, np.ones(len(advantages)))
 
 
 def _facts(trajectory: Trajectory) -> TokenFacts:

@@ -2,8 +2,8 @@
 
 Read without torch and without unpickling. Prompt and response keep their special tokens; a sample counts its own
 generated tokens by the loss mask and its calls of the model by their weight versions. What the trainer made of the
-samples (``train_data/{rollout_id}.pt`` or ``…_{rank}.pt`` beside ``rollout_data``) adds the log-probabilities of the
-policy, values and returns; without the rollouts it is tokens without text and not read.
+samples (``train_data/{rollout_id}.pt`` or ``…_{rank}.pt`` beside ``rollout_data``) adds the log-probabilities of
+policy and reference model, advantages, values and returns; without the rollouts it is tokens without text and not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 
 from trajlab.formats import Variant
 from trajlab.formats._token_facts import (
+    add_advantages,
     add_ratios,
+    add_reference,
     add_values,
     add_versions,
     count_mask,
@@ -54,6 +56,10 @@ _ENDS = {
     "pending": "incomplete",
     "failed": "infrastructure_error",
 }
+
+
+_OF_TRAINER = ("log_probs", "ref_log_probs", "advantages", "values", "returns")
+"""Arrays of the trainer's own file, over the tokens of the response."""
 
 
 def recognise(probe: Probe) -> str | None:
@@ -190,7 +196,7 @@ def _add_tokens(trajectory: Trajectory, fields: Fields) -> None:
 def _add_token_facts(
     trajectory: Trajectory, fields: Fields, trained: dict[str, Any] | None, row: Row, problems: list[Problem]
 ) -> None:
-    """Counts by the loss mask; ratios, values and returns where the trainer's own file is there."""
+    """Counts by the loss mask; ratios, advantages, values and returns where the trainer's own file is there."""
     facts = trajectory.token_facts = TokenFacts()
     tokens, response = fields.items("tokens"), fields.whole("response_length")
     if tokens and response is not None and 0 <= response <= len(tokens):
@@ -199,14 +205,16 @@ def _add_token_facts(
         add_versions(facts, fields.items("weight_versions"))
     mask, behaviour = numbers(fields, "loss_mask"), numbers(fields, "rollout_log_probs")
     inside = Fields(trained, row, problems, "train_data.")
-    policy, values, returns = (numbers(inside, name) for name in ("log_probs", "values", "returns"))
-    arrays = {"loss_mask": mask, "rollout_log_probs": behaviour, "train_data.log_probs": policy,
-              "train_data.values": values, "train_data.returns": returns}  # fmt: skip
+    made = {name: numbers(inside, name) for name in _OF_TRAINER}
+    arrays = {"loss_mask": mask, "rollout_log_probs": behaviour} | {f"train_data.{n}": a for n, a in made.items()}
     lengths = {"response_length": response} | {name: None if a is None else len(a) for name, a in arrays.items()}
     if not same_length(lengths, row, problems, trajectory.native_id) or mask is None:
         return
     if fields.truth("remove_sample"):  # the trainer masks the whole of it
         mask = mask * 0
     count_mask(facts, mask, behaviour, len(trajectory.steps))
+    policy = made["log_probs"]
     add_ratios(facts, policy, behaviour, mask)
-    add_values(facts, values, returns, mask)
+    add_reference(facts, made["ref_log_probs"], behaviour if policy is None else policy, mask)
+    add_values(facts, made["values"], made["returns"], mask)
+    add_advantages(facts, made["advantages"], mask)

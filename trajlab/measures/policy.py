@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from trajlab.behavior.log_ratios import BINS, LAST_BIN, outside_twofold, quantile_of_bins
 from trajlab.corpus.corpus import Corpus
+from trajlab.measures.calibration import calibration
 from trajlab.measures.compute import Measured
 from trajlab.measures.frame import Trajectories
-from trajlab.stats import Estimate, bootstrap_of_sums, mean, not_observed, proportion
-
-FloatArray = npt.NDArray[np.float64]
+from trajlab.measures.token_groups import Negatives, negatives, prompt_kl
+from trajlab.measures.token_sums import UNITS, FloatArray, by_unit, of_sums, over
+from trajlab.stats import Estimate, mean, not_observed, proportion
 
 STEP_VERSIONS = frozenset({"areal", "art", "verifiers"})
 """Formats whose weight versions are counted in training steps. Others count updates from a start of their own: there
@@ -48,9 +48,6 @@ MASKS = {
     "trained.padding": "padding, share of tokens trained on",
 }
 _QUANTILES = {"p1": 0.01, "median": 0.5, "p99": 0.99}
-_UNITS = 500
-"""Tasks are drawn in so many lots at the most."""
-_DRAWS = 400
 _CONSTANT = 1e-9
 """Var(G) below this share of mean G² is nothing but rounding: explained variance is not defined."""
 
@@ -61,6 +58,8 @@ class Policy(msgspec.Struct):
     measured: list[Measured]
     frame: pl.DataFrame
     """Training trajectories with `token_moments`, `lag`, `lag_bucket`, `length_bucket`."""
+    negatives: Negatives | None = None
+    """Batches by the advantages of their tokens; ``None``: no token's advantage is logged."""
 
     def estimate(self, name: str, group: str | None = None) -> Estimate:
         """One of them; *not observed* where there is none."""
@@ -85,10 +84,11 @@ def policy_facts(corpus: Corpus, trajectories: Trajectories, seed: int = 0) -> P
                        suffix="_of_arrays")  # fmt: skip
     frame = frame.with_columns(
         lag_bucket=_bucket("lag", LAGS), length_bucket=_bucket("trained_tokens", LENGTHS),
-        unit=pl.col("cluster").rank("dense").cast(pl.Int64) % _UNITS,
+        unit=pl.col("cluster").rank("dense").cast(pl.Int64) % UNITS,
     )  # fmt: skip
-    measured = [*_ratios(corpus, frame, seed), *_lags(frame), *_critic(frame, seed), *_masks(frame, seed)]
-    return Policy(measured, frame)
+    measured = [*_ratios(corpus, frame, seed), *prompt_kl(frame), *_lags(frame), *_critic(frame, seed),
+                *calibration(corpus, frame, seed), *_masks(frame, seed)]  # fmt: skip
+    return Policy(measured, frame, negatives(trajectories, corpus.token_moments.collect()))
 
 
 def with_lag(frame: pl.DataFrame) -> pl.DataFrame:
@@ -129,13 +129,13 @@ def _ratios(corpus: Corpus, frame: pl.DataFrame, seed: int) -> Iterator[Measured
 def _ratios_of(
     frame: pl.DataFrame, bins: pl.DataFrame, group: str | None, missing: int, seed: int
 ) -> Iterator[Measured]:
-    sums = _by_unit(frame, ["ratio_tokens", "ratio_sum", "ratio_squares"])
+    sums = by_unit(frame, ["ratio_tokens", "ratio_sum", "ratio_squares"])
     counts = _bins_by_unit(bins, frame)
     smallest, largest = _extremes(frame)
     total = float(sums[:, 0].sum())
 
     def estimate(parts: FloatArray, statistic: Callable[[FloatArray], FloatArray]) -> Estimate:
-        return _of_sums(parts, statistic, total, missing, seed)
+        return of_sums(parts, statistic, total, missing, seed)
 
     for name, q in _QUANTILES.items():
         found = estimate(counts, lambda held, q=q: np.exp(quantile_of_bins(held, q, smallest, largest)))  # type: ignore[misc]
@@ -143,14 +143,14 @@ def _ratios_of(
     for name, end in (("smallest", smallest), ("largest", largest)):
         seen = Estimate(_exp(end), None, None, None, total, f"{name} seen: no interval", missing=missing)
         yield Measured(f"importance_ratio.{name}", group, seen)
-    yield Measured("importance_ratio.mean", group, estimate(sums, lambda s: _over(s[..., 1], s[..., 0])))
+    yield Measured("importance_ratio.mean", group, estimate(sums, lambda s: over(s[..., 1], s[..., 0])))
     yield Measured(
         "importance_ratio.effective_share",
         group,
-        estimate(sums, lambda s: _over(s[..., 1] ** 2, s[..., 0] * s[..., 2])),
+        estimate(sums, lambda s: over(s[..., 1] ** 2, s[..., 0] * s[..., 2])),
     )
     yield Measured(
-        "importance_ratio.outside_twofold", group, estimate(counts, lambda s: _over(outside_twofold(s), s.sum(-1)))
+        "importance_ratio.outside_twofold", group, estimate(counts, lambda s: over(outside_twofold(s), s.sum(-1)))
     )
 
 
@@ -176,26 +176,26 @@ def _critic(frame: pl.DataFrame, seed: int) -> Iterator[Measured]:
     known = frame.filter((pl.col("value_tokens") > 0) & pl.col("value_returns").is_not_null())
     if known.is_empty():
         return
-    sums = _by_unit(known, names)
+    sums = by_unit(known, names)
     total, missing = float(sums[:, 0].sum()), frame.height - known.height
     for name, statistic in (("explained_variance", explained_variance), ("return_variance", return_variance)):
-        yield Measured(f"critic.{name}", None, _of_sums(sums, statistic, total, missing, seed))
+        yield Measured(f"critic.{name}", None, of_sums(sums, statistic, total, missing, seed))
 
 
 def return_variance(sums: FloatArray) -> FloatArray:
     """Var(G) from sums of shape (..., 6): n, V, G, V², G², VG."""
     n, _, g, _, gg, _ = np.moveaxis(sums, -1, 0)
-    variance: FloatArray = np.maximum(_over(gg, n) - _over(g, n) ** 2, 0)
+    variance: FloatArray = np.maximum(over(gg, n) - over(g, n) ** 2, 0)
     return variance
 
 
 def explained_variance(sums: FloatArray) -> FloatArray:
     """1 − Var(G − V) / Var(G) from the same sums; NaN where Var(G) is nothing but rounding."""
     n, v, g, vv, gg, vg = np.moveaxis(sums, -1, 0)
-    left = np.maximum(_over(gg - 2 * vg + vv, n) - _over(g - v, n) ** 2, 0)
+    left = np.maximum(over(gg - 2 * vg + vv, n) - over(g - v, n) ** 2, 0)
     variance = return_variance(sums)
-    defined = variance > _CONSTANT * np.maximum(_over(gg, n), np.finfo(float).tiny)
-    return np.where(defined, 1 - _over(left, np.where(defined, variance, 1)), np.nan)
+    defined = variance > _CONSTANT * np.maximum(over(gg, n), np.finfo(float).tiny)
+    return np.where(defined, 1 - over(left, np.where(defined, variance, 1)), np.nan)
 
 
 def _masks(frame: pl.DataFrame, seed: int) -> Iterator[Measured]:
@@ -204,27 +204,10 @@ def _masks(frame: pl.DataFrame, seed: int) -> Iterator[Measured]:
         above, below = ("trained_tokens", "tokens") if part == "share" else (f"trained_{part}", "trained_tokens")
         known = frame.filter(pl.col(above).is_not_null() & (pl.col(below) > 0))
         if known.height:
-            sums = _by_unit(known, [below, above])
+            sums = by_unit(known, [below, above])
             missing = frame.height - known.height
-            found = _of_sums(sums, lambda s: _over(s[..., 1], s[..., 0]), float(sums[:, 0].sum()), missing, seed)
+            found = of_sums(sums, lambda s: over(s[..., 1], s[..., 0]), float(sums[:, 0].sum()), missing, seed)
             yield Measured(name, None, msgspec.structs.replace(found, numerator=float(sums[:, 1].sum())))
-
-
-def _of_sums(
-    parts: FloatArray, statistic: Callable[[FloatArray], FloatArray], total: float, missing: int, seed: int
-) -> Estimate:
-    """An estimate that depends on the tasks through sums only; its denominator counts tokens."""
-    value = float(statistic(parts.sum(axis=0)))
-    if not np.isfinite(value):
-        return not_observed(missing)
-    low, high, words = bootstrap_of_sums(parts, statistic, np.random.default_rng(seed), _DRAWS)
-    words += ", clustered by task" if low is not None else ""
-    return Estimate(value, low, high, None, total, words, len(parts), missing)
-
-
-def _by_unit(frame: pl.DataFrame, names: list[str]) -> FloatArray:
-    summed = frame.group_by("unit").agg(pl.col(name).cast(pl.Float64).sum() for name in names).sort("unit")
-    return summed.select(names).to_numpy()
 
 
 def _bins_by_unit(bins: pl.DataFrame, frame: pl.DataFrame) -> FloatArray:
@@ -244,9 +227,3 @@ def _extremes(frame: pl.DataFrame) -> tuple[float, float]:
 def _exp(log_ratio: float) -> float:
     """A ratio that JSON can hold."""
     return float(np.exp(np.clip(log_ratio, -700, 700)))
-
-
-def _over(above: FloatArray, below: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: FloatArray = np.where(below != 0, np.divide(above, below), np.nan)
-    return share

@@ -11,6 +11,7 @@ from trajlab.behavior.termination import ERRORS
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import BY_NAME, Measure
 from trajlab.measures.frame import Population, Trajectories, select
+from trajlab.measures.token_groups import PRACTICAL, negatives
 
 SCHEMA = {
     "run": pl.String, "signal": pl.String, "step": pl.Int64, "value": pl.Float64, "n": pl.Int64, "sd": pl.Float64,
@@ -112,6 +113,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("advantage_min", "lowest advantage", "the lowest advantage", metrics=("advantages.min",)),
     Signal("all_negative", "batch of negative advantages only", "the highest raw advantage of each batch",
            metrics=("advantages.max",), value=_negative),
+    Signal("negative_tokens", "tokens with a negative advantage", "the raw advantage of every token"),
     Signal("flat_batch", "batch without reward contrast", "the standard deviation of the rewards",
            metrics=("score.group_std", "reward.std", "score.std"), value=_none),
     Signal("groups_all_good", "groups that are all good", "the share of solved groups", metrics=("groups.all_good",)),
@@ -149,7 +151,8 @@ def step_signals(
         population = Population(
             run=name, by="steps:1", include_errors=include_errors, reward_threshold=reward_threshold
         )
-        parts.append(rollout_signals(select(corpus, population)))
+        trajectories = select(corpus, population)
+        parts += [rollout_signals(trajectories), _negative_tokens(corpus, trajectories)]
     both = pl.concat(parts)
     counts = both.group_by("run", "signal", "source").agg(pl.col("step").n_unique().alias("steps"))
     wide = counts.pivot("source", index=["run", "signal"], values="steps")
@@ -173,6 +176,26 @@ def rollout_signals(trajectories: Trajectories) -> pl.DataFrame:
     ]
     parts.append(_of_measure(frame, "hacking_rate", _hacking(trajectories), include_errors=True))
     return pl.concat([*parts, _zero_std_groups(frame)])
+
+
+def _negative_tokens(corpus: Corpus, trajectories: Trajectories) -> pl.DataFrame:
+    """Of each batch with advantages of its tokens: the share below zero, and whether in practice all are."""
+    frame = trajectories.frame
+    of_all = bool(frame["advantage"].count())
+    moments = corpus.token_moments.filter(pl.col("advantage_tokens").is_not_null() | of_all)
+    found = negatives(trajectories, moments.collect())
+    if found is None or found.whitened:
+        return pl.DataFrame(schema=SCHEMA)
+    table = pl.DataFrame({"train_step": found.steps, "negative_tokens": found.share})
+    table = table.with_columns(all_negative=(pl.col("negative_tokens") >= PRACTICAL).cast(pl.Float64))
+    run = frame["run"][0]
+    told = [
+        _tidy(
+            table.select("train_step", value=name, run=pl.lit(run), n=pl.lit(None, pl.Int64), sd=pl.lit(None)), name
+        )
+        for name in ("negative_tokens", "all_negative")
+    ]
+    return pl.concat(told)
 
 
 def _hacking(trajectories: Trajectories) -> Measure:

@@ -48,21 +48,28 @@ def _unobserved(watched: Watched) -> str:
 
 def matrix_text(found: Matrix) -> str:
     """Detection and false alarms as a table of plain text."""
-    head = ("kind of run", "alarms", "told", "before onset", "delay", "90 %", "from onset", "")
+    delays = ("from its line", "90 %", "from onset", "first sign")
+    head = ("kind of run", "alarms", "told", "before onset", *delays, "verdict")
     rows = [head, *(_cells(row) for row in found.rows)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     said = ", ".join(f"{code} {100 * share:.2g} %" for code, share in found.false_by_code.items()) or "none"
+    heads = (
+        "from its line: median delay in steps from where the planted level, without noise, passes the line of the "
+        "definition, and nine of ten; from onset: median delay of the alarm from the first step of the change; first "
+        "sign: the same for the first warning or alarm"
+    )
     bounds = (
         f"bounds: false collapse alarms at most {100 * MOST_FALSE:g} % of healthy runs of {found.steps} steps, "
         f"{100 * LEAST_DETECTED:g} % detected, median delay at most {LONGEST_DELAY:g} steps"
     )
-    return "\n".join([*lines, f"false alarms by code: {said}", f"seed {found.seed}; {bounds}"])
+    return "\n".join([*lines, heads, f"false alarms by code: {said}", f"seed {found.seed}; {bounds}"])
 
 
 def _cells(row: Row) -> Sequence[str]:
     codes = " ".join(row.codes) if not row.healthy else f"{len(row.codes)} of them"
-    delays = ("" if value is None else f"{value:.3g}" for value in (row.delay, row.delay_90, row.delay_from_onset))
+    all_delays = (row.delay, row.delay_90, row.delay_from_onset, row.sign_from_onset)
+    delays = ("" if value is None else f"{value:.3g}" for value in all_delays)
     verdict = ("ok" if row.within else "OUT OF BOUNDS") if row.bounded else "(not bounded)"
     early = "" if row.healthy else f"{100 * row.early:.2g} %"
     return (row.title, codes, str(row.told), early, *delays, verdict)

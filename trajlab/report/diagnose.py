@@ -16,8 +16,10 @@ from trajlab.report.index import rebuild_index
 from trajlab.report.inputs import effective_parameters, listed, report_corpus
 from trajlab.report.result import FailOn
 from trajlab.report.runner import run_notebook
+from trajlab.report.written.words import Words
 
 NOTEBOOK = "run_diagnosis"
+NOTEBOOK_WORDS = "diagnosis"
 METRICS_FOLDER = "metrics"
 _OURS = ("corpus", "metrics", "run")
 
@@ -48,13 +50,14 @@ def diagnose(
         fail_on: What makes the exit code 1: ``alarm``, ``warn`` or ``never``.
         jobs: Processes for reading; ``None``: as many as pay.
         mapping: A TOML file: where fields stand in logs that no reader knows.
-        **parameters: Parameters of the notebook ``run_diagnosis`` (``by``, ``seeds``, ``thresholds`` …).
+        **parameters: Parameters of the notebook ``run_diagnosis`` (``by``, ``seeds``, ``thresholds``, ``language`` …).
 
     Raises:
         UsageError: Nothing to read, or an unknown or wrong parameter.
         InfrastructureError: A full disk, a killed process.
     """
     effective = effective_parameters(NOTEBOOK, _OURS, parameters)
+    words = Words(effective["language"], NOTEBOOK_WORDS)
     target = Path(out)
     corpus = report_corpus(listed(source), target, jobs=jobs, mapping=mapping)
     beside = _beside(corpus, listed(metrics), target, jobs)
@@ -70,7 +73,7 @@ def diagnose(
     fingerprint = corpus.manifest.assembled_from + (beside.other.manifest.assembled_from if beside else "")
     records = [
         run_notebook(
-            NOTEBOOK, target, {**places, "run": name, **parameters}, title=f"Diagnosis of {name}", run=name,
+            NOTEBOOK, target, {**places, "run": name, **parameters}, title=words.say("head.title", run=name), run=name,
             data_fingerprint=fingerprint, fail_on=fail_on,
         )
         for name in progress(runs, total=len(runs), unit="run", description="diagnosing")

@@ -58,7 +58,7 @@ def export_html(
         NotebookError: if an output holds a script, a form or a reference to anything outside the file.
     """
     words = Words(language)
-    body = _anchored(_render(notebook, words.find(f"intro.{record.notebook}")))
+    body = _anchored(_render(notebook, words, record.notebook))
     inspection = Inspection()
     inspection.feed(body)
     inspection.close()
@@ -158,7 +158,7 @@ def _refers_outside(style: str) -> bool:
     return "@import" in style or any(not target.startswith(("#", "data:image/")) for target in targets)
 
 
-def _render(notebook: NotebookNode, intro: str | None) -> str:
+def _render(notebook: NotebookNode, words: Words, name: str) -> str:
     from nbconvert.exporters.html import HTMLExporter
     from nbconvert.exporters.templateexporter import TemplateExporter
 
@@ -171,7 +171,7 @@ def _render(notebook: NotebookNode, intro: str | None) -> str:
     )
     # HTMLExporter.from_notebook_node parses and rewrites all of the page only to add default alt texts.
     resources = exporter._init_resources({})  # type: ignore[no-untyped-call]
-    text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook, intro), resources)
+    text, _ = TemplateExporter.from_notebook_node(exporter, _prepared(notebook, words, name), resources)
     return str(text)
 
 
@@ -199,8 +199,8 @@ def _shown(text: str) -> Html:
     return excerpt(text.rstrip(), _STREAM_LIMIT)
 
 
-def _prepared(notebook: NotebookNode, intro: str | None) -> NotebookNode:
-    """A copy without widget state and the first heading (the page has its title); another first text where given."""
+def _prepared(notebook: NotebookNode, words: Words, name: str) -> NotebookNode:
+    """A copy without widget state and the first heading (the page has its title), in the language of the page."""
     copy = type(notebook)(notebook)
     copy.metadata = type(notebook)(
         {key: value for key, value in notebook.metadata.items() if key != "widgets"}
@@ -213,8 +213,12 @@ def _prepared(notebook: NotebookNode, intro: str | None) -> NotebookNode:
             first, _, rest = cell.source.lstrip().partition("\n")
             if first.startswith("# "):
                 cell.source = rest
-            cell.source = intro or cell.source
+            cell.source = words.find(f"intro.{name}") or cell.source
             break
+    for cell in copy.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            title = cell.source[3:].strip()
+            cell.source = f"## {words.find(f'heading.{name}: {title}') or title}"
     return copy
 
 
@@ -231,13 +235,26 @@ def _header(record: RunRecord, words: Words) -> Html:
         for name, value in shown.items()
         if value
     )
-    message = f" <span>{escape(record.message)}</span>" if record.message else ""
+    said = _why(record, words) or record.message
+    message = f" <span>{escape(said)}</span>" if said else ""
     verdict = badge(RUN_TONES[record.status], words.say(f"page.{record.status}"))
     return Html(
         f'<p class="kicker">trajlab · {escape(record.notebook)}</p>\n<h1>{escape(record.title)}</h1>\n'
         f'<p class="verdict">{verdict}{message}</p>\n'
         f'<dl class="meta">{items}</dl>'
     )
+
+
+def _why(record: RunRecord, words: Words) -> str:
+    """Gates that failed or could not be judged, in words; empty where the record's own message tells why."""
+    if record.status not in ("failed", "inconclusive"):
+        return ""
+    parts = []
+    for status, names in (("failed", record.failed_gates), ("inconclusive", record.inconclusive_gates)):
+        said = words.list([words.find(f"gate.{name}") or name for name in names])
+        if names:  # the badge before it says the status of the run
+            parts.append(said if status == record.status else words.pair(words.say(f"page.{status}"), said))
+    return words.join(parts)
 
 
 def _footer(record: RunRecord, result: Result | None) -> Html:

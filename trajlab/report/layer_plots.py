@@ -13,6 +13,7 @@ from trajlab.report.plots import PANEL_HEIGHT, WIDTH, panel_grid, panel_title
 from trajlab.report.svg import BACKGROUND, INK, LINE, MUTED, SERIES, drawing, inline, label
 from trajlab.report.tables import number
 from trajlab.report.text import Html
+from trajlab.report.written.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,13 +23,19 @@ MOST_POINTS = 400
 _MOST_MARKS = 5
 
 
-def layer_panels(panels: Sequence[Panel], marks: Mapping[int, str], *, title: str) -> Html:
+_ENGLISH = Words("en", "diagnosis")
+
+
+def layer_panels(
+    panels: Sequence[Panel], marks: Mapping[int, str], *, title: str, words: Words = _ENGLISH
+) -> Html:
     """Small panels of one layer.
 
     Args:
         panels: What to draw.
         marks: Training step -> code of what was found there; drawn as an upright line in every panel.
         title: Name of the figure.
+        words: Language of the caption.
     """
     columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
     columns = max(columns, 2)
@@ -41,12 +48,12 @@ def layer_panels(panels: Sequence[Panel], marks: Mapping[int, str], *, title: st
             _panel(axes, panel, shown)
         for axes in list(grid.flat)[len(panels) :]:
             axes.set_visible(False)
-        return inline(figure, title, " ".join(_spoken(panel) for panel in panels), _caption(shown))
+        return inline(figure, title, " ".join(_spoken(panel) for panel in panels), _caption(shown, words))
 
 
-def _caption(marks: Mapping[int, str]) -> str:
-    marked = "; ".join(f"step {step:,} {codes}" for step, codes in marks.items())
-    return f"Over training steps. Marked: {marked}" if marks else "Over training steps."
+def _caption(marks: Mapping[int, str], words: Words) -> str:
+    marked = "; ".join(words.say("figure.mark", step=f"{step:,}", codes=codes) for step, codes in marks.items())
+    return words.say("figure.marked", list=marked) if marks else words.say("figure.over_steps")
 
 
 def _panel(axes: Axes, panel: Panel, marks: Mapping[int, str]) -> None:
@@ -91,9 +98,13 @@ def _limits(axes: Axes, panel: Panel) -> None:
 
 def _marks(axes: Axes, marks: Mapping[int, str]) -> None:
     first, last = axes.get_xlim()
+    labelled = first - (last - first)
     for step in marks:
         if first <= step <= last:
             axes.axvline(step, color=SERIES[1], linewidth=1.2, linestyle=(0, (1, 2)))
+            if step - labelled < 0.1 * (last - first):  # no room for its number beside the one before
+                continue
+            labelled = step
             side = "right" if step > first + 0.8 * (last - first) else "left"
             axes.annotate(f" {step} ", (step, 1), xycoords=axes.get_xaxis_transform(), ha=side, va="top", size=10.5,
                           color=SERIES[1])  # fmt: skip
@@ -124,7 +135,7 @@ def _spoken(panel: Panel) -> str:
     return f"{label(panel.title)}: {'; '.join(said)}."
 
 
-def onset_timeline(rows: Sequence[OnsetRow], steps: Sequence[int], *, title: str) -> Html:
+def onset_timeline(rows: Sequence[OnsetRow], steps: Sequence[int], *, words: Words = _ENGLISH) -> Html:
     """A line for each signal from where it began: a diamond where the alarm was told, rings at changes of level."""
     with drawing(WIDTH, 56 + 27 * max(len(rows), 1)) as figure:
         axes = figure.add_subplot()
@@ -146,13 +157,9 @@ def onset_timeline(rows: Sequence[OnsetRow], steps: Sequence[int], *, title: str
         axes.spines["left"].set_visible(False)
         axes.spines["bottom"].set_color(LINE)
         axes.xaxis.grid(True)
-        axes.set_xlabel("training step", loc="left")
-        caption = (
-            "Upright: where it began. Diamond: where an alarm or warning was told. Rings: changes of level, or "
-            "of slope."
-        )
+        axes.set_xlabel(words.say("figure.axis"), loc="left")
         alt = "; ".join(
             f"{label(row.title)} from step {row.step}" + (f", told at step {row.alarm.first_step}" if row.alarm else "")
             for row in rows
         )
-        return inline(figure, title, f"{alt}.", caption)
+        return inline(figure, words.say("figure.onsets"), f"{alt}.", words.say("figure.onsets_caption"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trajlab.measures.policy import CRITIC, LENGTHS, MASKS, RATIOS, STEP_VERSIONS
+from trajlab.measures.calibration import CALIBRATION
+from trajlab.measures.policy import CRITIC, LENGTHS, MASKS, RATIOS, STEP_VERSIONS, Policy
+from trajlab.measures.token_groups import PROMPT_KL
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.tables import Column, estimate_table, not_observed
 from trajlab.report.text import Html, escape, join
@@ -24,8 +26,10 @@ def policy_and_data(audit: EpochAudit) -> Html:
     parts = [
         _table(audit, RATIOS, "Importance ratio", RATIOS_TO_LOG, "ρ = π / μ over tokens trained on; fresh rollouts: 1"),
         *_groups(audit),
+        _prompts(audit),
         _lag(audit),
         _table(audit, CRITIC, "Critic", CRITIC_TO_LOG, "critic, over tokens trained on"),
+        calibration_table(audit.policy),
         _table(audit, MASKS, "Loss mask", MASK_TO_LOG, "what the loss mask keeps"),
     ]
     return join(parts, "\n")
@@ -60,6 +64,31 @@ def _groups(audit: EpochAudit) -> list[Html]:
             heads = [Column(name, RATIOS[name].removeprefix("importance ratio, "), bar=False) for name in _IN_GROUPS]
             tables.append(estimate_table(rows, [Column("group", "group"), *heads], caption=caption))
     return tables
+
+
+def _prompts(audit: EpochAudit) -> Html:
+    """KL by prompt: the tail beside the mean."""
+    rows = [
+        {"measure": title, **{group: audit.policy.estimate(name, group) for group in audit.policy.groups(name)}}
+        for name, title in PROMPT_KL.items()
+        if audit.policy.groups(name)
+    ]
+    heads = [Column(name, name, bar=False) for name in ("mean", "p95", "p99", "largest")]
+    caption = "KL by prompt, nat/token (n prompts; p95 from 20 prompts on, p99 from 100)"
+    return estimate_table(rows, [Column("measure", "measure"), *heads], caption=caption) if rows else Html("")
+
+
+def calibration_table(policy: Policy | None) -> Html:
+    """Values against returns in every group; nothing where they are not recorded."""
+    groups = policy.groups("critic.bias") if policy is not None else []
+    if policy is None or not groups:
+        return Html("")
+    rows = [
+        {"group": group, **{name: policy.estimate(name, group) for name in CALIBRATION}} for group in groups
+    ]  # fmt: skip
+    heads = [Column(name, title, bar=False) for name, title in CALIBRATION.items()]
+    caption = "calibration of the critic: V against G over tokens trained on, intervals by drawing tasks"
+    return estimate_table(rows, [Column("group", "group"), *heads], caption=caption)
 
 
 def _lag(audit: EpochAudit) -> Html:

@@ -10,9 +10,11 @@ import numpy as np
 import polars as pl
 
 from trajlab import __version__
+from trajlab.checks.alarms import Alarm
 from trajlab.checks.finding import Finding, Gate
 from trajlab.checks.layers import COUNT, Diagnosis, diagnose_layers
 from trajlab.checks.layers.base import RunFacts
+from trajlab.checks.layers.onset import began
 from trajlab.checks.run_facts import gather
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.frame import Population, Trajectories
@@ -21,6 +23,8 @@ from trajlab.measures.signals import Signal
 from trajlab.report.result import Coverage, Measure, Provenance, Result, Sampled, write_result
 from trajlab.report.result_diagnosis import diagnosis_result, layer_result
 from trajlab.report.result_rows import measure_of
+from trajlab.report.written.phrases import Phrases
+from trajlab.report.written.words import Words
 
 MOST_SAMPLED = 24
 """Trajectories shown in all; the steps of the gravest alarms come first."""
@@ -38,9 +42,10 @@ class RunDiagnosis:
         seeds: Other runs of the same arm.
         sample_n: Rollouts drawn from the step of each alarm.
         seed: Seed of the draws.
+        language: Of the page, ``en`` or ``zh``; ``result.json`` is in English.
 
     Raises:
-        UsageError: A run that is not there, or an override that names no threshold.
+        UsageError: A run that is not there, an override that names no threshold, or another language.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class RunDiagnosis:
         seeds: Sequence[str] = (),
         sample_n: int = 4,
         seed: int = 0,
+        language: str = "en",
     ) -> None:
         self.corpus = corpus
+        self.words, self.phrases = Words(language, "diagnosis"), Phrases(language)
         found = gather(corpus, population, overrides=overrides, score_boundaries=score_boundaries, seeds=seeds)
         self.facts: RunFacts = found.facts
         self.trajectories: Trajectories = found.trajectories
@@ -75,11 +82,15 @@ class RunDiagnosis:
         return sorted({int(step) for signal in self.facts.signals.values() for step in signal.steps})
 
     @property
-    def collapses(self) -> list[Finding]:
-        """Alarms that say the policy is collapsing."""
+    def collapse_alarms(self) -> list[Alarm]:
+        """Alarms that say the policy is collapsing: those that still hold first, then by where they began."""
         told = [alarm for alarm in self.facts.alarms if alarm.is_collapse]
-        told.sort(key=lambda alarm: alarm.onset_step if alarm.onset_step is not None else alarm.first_step or 0)
-        return [alarm.finding for alarm in told]
+        return sorted(told, key=lambda alarm: (not alarm.active, began(alarm) or 0))
+
+    @property
+    def collapses(self) -> list[Finding]:
+        """Their findings."""
+        return [alarm.finding for alarm in self.collapse_alarms]
 
     def _layers_gate(self) -> Gate:
         """A run of which nothing could be judged has not passed."""
@@ -114,6 +125,8 @@ class RunDiagnosis:
         measures = [row for name, signal in sorted(self.facts.signals.items()) for row in _series(name, signal)]
         if self.facts.audit is not None:
             measures += [measure_of(name, None, e) for name, e in self.facts.audit.measured.items()]
+            policy = self.facts.audit.policy
+            measures += [] if policy is None else [measure_of(m.name, m.group, m.estimate) for m in policy.measured]
         measures += [
             Measure(
                 name=f"funnel.{stage.name}",

@@ -135,11 +135,11 @@ def not_observed(what: str, how_to_log: str) -> Html:
     return callout("unobserved", f"{what}: not observed.", f"To see it, log {how_to_log}.")
 
 
-def callout(status: Status, text: object, more: object = "") -> Html:
-    """One sentence with its status, in words as well as in colour."""
+def callout(status: Status, text: object, more: object = "", word: str = "") -> Html:
+    """One sentence with its status, in words as well as in colour; ``word`` is the status in another language."""
     rest = f'<p class="more">{escape(more)}</p>' if more else ""
     return Html(
-        f'<div class="callout {escape(status)}"><p>{badge(status, STATUS_WORDS[status])} {escape(text)}</p>'
+        f'<div class="callout {escape(status)}"><p>{badge(status, word or STATUS_WORDS[status])} {escape(text)}</p>'
         f"{rest}</div>"
     )
 

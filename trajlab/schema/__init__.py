@@ -9,16 +9,16 @@ from trajlab.schema.columns import ID as _ID
 from trajlab.schema.columns import Column, Kind, Table
 from trajlab.schema.columns import column as _c
 from trajlab.schema.derived import BEHAVIOUR, CALL_RESULTS, COMMANDS, FILE_EVENTS, HITS, LABELS, RUNGS, label_column
-from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS
+from trajlab.schema.tokens import TOKEN_HISTOGRAMS, TOKEN_MOMENTS, TOKEN_VALUES
 
 __all__ = [
     "BEHAVIOUR", "CALL_RESULTS", "COMMANDS", "COVERAGE", "DERIVED_TABLES", "FACTS", "FACT_COLUMNS", "FILE_EVENTS",
     "HITS", "LABELS", "MESSAGES", "METRICS", "OUTCOMES", "OVERLAY", "PART_TABLES", "PROBLEMS", "PROMPTS", "REWARDS",
     "RUNGS", "RUN_CONFIG", "SCHEMA_VERSION", "SOURCES", "STEPS", "TABLES", "TEXTS", "TOKEN_HISTOGRAMS",
-    "TOKEN_MOMENTS", "TOOL_CALLS", "TOTALS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
+    "TOKEN_MOMENTS", "TOKEN_VALUES", "TOOL_CALLS", "TOTALS", "TRAJECTORIES", "Column", "Kind", "Table", "label_column",
 ]  # fmt: skip
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a table of source facts changes: a corpus of another version is read anew from its logs."""
 
 TRAJECTORIES = Table(
@@ -342,9 +342,9 @@ COVERAGE = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, TOKEN_HISTOGRAMS, TOKEN_MOMENTS, RUN_CONFIG,
-        PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES, FACTS, TOTALS, METRICS,
-        SOURCES, COVERAGE,
+        TRAJECTORIES, PROMPTS, MESSAGES, STEPS, TOOL_CALLS, TEXTS, REWARDS, TOKEN_HISTOGRAMS, TOKEN_MOMENTS,
+        TOKEN_VALUES, RUN_CONFIG, PROBLEMS, COMMANDS, FILE_EVENTS, CALL_RESULTS, BEHAVIOUR, HITS, OVERLAY, OUTCOMES,
+        FACTS, TOTALS, METRICS, SOURCES, COVERAGE,
     )
 }  # fmt: skip
 """All tables by name."""

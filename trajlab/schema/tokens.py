@@ -8,6 +8,8 @@ from trajlab.schema.columns import column as _c
 
 _NO_PAIR = "the log-probabilities of one policy only, or of none, are recorded"
 _NO_VALUES = "values or returns are not recorded"
+_NO_ADVANTAGE = "advantages of tokens are not recorded"
+_NO_REFERENCE = "log-probabilities of policy or reference model are not recorded"
 
 TOKEN_HISTOGRAMS = Table(
     "token_histograms",
@@ -44,6 +46,7 @@ TOKEN_MOMENTS = Table(
         _c("ratio_unknown", "int", "tokens trained on where one of them is not finite", _NO_PAIR, "tokens"),
         _c("ratio_sum", "float", "sum of ρ = exp(log π − log μ), log-ratios beyond ±50 taken as ±50", _NO_PAIR),
         _c("ratio_squares", "float", "sum of ρ²", _NO_PAIR),
+        _c("log_ratio_sum", "float", "sum of log ρ, those beyond ±50 taken as ±50", _NO_PAIR, "nats"),
         _c("log_ratio_smallest", "float", "smallest log-ratio (merges by the minimum)", _NO_PAIR, "nats"),
         _c("log_ratio_largest", "float", "largest log-ratio (merges by the maximum)", _NO_PAIR, "nats"),
         _c("value_tokens", "int", "tokens trained on with value V and return G", _NO_VALUES, "tokens"),
@@ -52,5 +55,27 @@ TOKEN_MOMENTS = Table(
         _c("value_squares", "float", "sum of V²", _NO_VALUES),
         _c("return_squares", "float", "sum of G²", _NO_VALUES),
         _c("value_returns", "float", "sum of V · G", _NO_VALUES),
+        _c("advantage_tokens", "int", "tokens trained on with an advantage", _NO_ADVANTAGE, "tokens"),
+        _c("advantage_negative", "int", "of these, tokens with an advantage below zero", _NO_ADVANTAGE, "tokens"),
+        _c("advantage_sum", "float", "sum of their advantages A, as logged", _NO_ADVANTAGE),
+        _c("advantage_squares", "float", "sum of A²", _NO_ADVANTAGE),
+        _c("advantage_largest", "float", "largest A (merges by the maximum)", _NO_ADVANTAGE),
+        _c("reference_tokens", "int", "tokens trained on with log-probabilities of policy and reference model",
+           _NO_REFERENCE, "tokens"),
+        _c("reference_kl", "float", "sum of r − 1 − log r, r = π_ref / π: KL of the policy to the reference model",
+           _NO_REFERENCE, "nats"),
+    ),
+)
+
+TOKEN_VALUES = Table(
+    "token_values",
+    "a quarter of a trajectory's tokens trained on, in their order, where values and returns are recorded",
+    "source",
+    (
+        _ID,
+        _c("quarter", "int", "1 to 4: the fourth is nearest to the end", ""),
+        _c("tokens", "int", "tokens with value V and return G", "", "tokens"),
+        _c("value_sum", "float", "sum of V", ""),
+        _c("return_sum", "float", "sum of G", ""),
     ),
 )

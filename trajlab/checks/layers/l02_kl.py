@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trajlab.checks.finding import Finding, Status
+from trajlab.checks.layers import from_tokens
 from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, number, percent, plural
 from trajlab.stats.step_rules import Crossing, crossings
 
@@ -88,5 +89,6 @@ def panels(facts: RunFacts) -> list[Panel]:
 
 
 LAYER = Layer(
-    "L2", "KL suppression", "Does the KL penalty eat the score, and does KL stay in hand?", (gap, reference), panels
-)
+    "L2", "KL suppression", "Does the KL penalty eat the score, and does KL stay in hand?",
+    (gap, reference, from_tokens.reference_by_prompt), panels, core=frozenset({"A010", "D201", "D202"}),
+)  # fmt: skip

@@ -220,7 +220,8 @@ LAYER = Layer(
     "L4",
     "Strength of the update",
     "How far does an update move the policy, and is it what was configured?",
-    (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate, from_tokens.ratios, from_tokens.lag),
+    (clip_fraction, update_kl, gradient, mismatch, importance, lag, learning_rate, from_tokens.ratios, from_tokens.lag,
+     from_tokens.sampler_by_prompt),
     panels,
     core=frozenset({"D401", "D402", "D403"}),
 )

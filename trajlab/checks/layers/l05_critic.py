@@ -10,6 +10,7 @@ from trajlab.checks.layers.base import Layer, Panel, RunFacts, Says, listed, num
 from trajlab.checks.layers.l04_updates import applied_finding
 from trajlab.checks.layers.spikes import attributed, spikes
 from trajlab.measures.signals import Signal
+from trajlab.measures.token_groups import Negatives
 from trajlab.stats.step_rules import runs_over
 
 ESTIMATOR = "algorithm.adv_estimator"
@@ -21,6 +22,8 @@ _WHITEN = ("algorithm.gae_whiten_advantages", "algorithm.whiten_advantages")
 def without_critic(facts: RunFacts) -> str | None:
     """Why there is no critic; ``None`` where there may be one."""
     if any(name.startswith("critic.") and len(s.values) + len(s.broken) for name, s in facts.signals.items()):
+        return None
+    if from_tokens.has_values(facts):
         return None
     estimator = facts.settings.settings.get(ESTIMATOR, "").lower()
     if estimator.startswith(_WITHOUT):
@@ -150,30 +153,52 @@ def in_a_row(facts: RunFacts) -> Finding:
 
 
 def negative(facts: RunFacts) -> Finding:
-    """Batches whose raw advantages are all negative."""
+    """Batches whose raw advantages are all negative: strictly by the highest, in practice by 95 % of the tokens."""
     says, high = Says("D505", "L5", "batches of negative advantages only"), facts.signal("advantages.max")
-    mean = facts.signal("advantages.mean")
-    if high is None:
-        return says.unobserved("the highest raw advantage of each batch, before whitening")
+    mean, tokens = facts.signal("advantages.mean"), from_tokens.token_negatives(facts)
+    if high is None and tokens is None:
+        return says.unobserved("the highest raw advantage of each batch, before whitening, or that of every token")
     if mean is not None and float(np.abs(mean.values).max()) < 1e-6:
+        high = None
+    if tokens is not None and tokens.whitened:
+        tokens = None
+    if high is None and tokens is None:
         return says.not_applicable("the logged advantages are whitened: no batch can be all negative")
-    steps = [int(step) for step in high.steps[high.values < 0]]
-    practical = (
-        f"in practice negative ({percent(facts.line('negative_batches', 'share'), 0)} of the tokens): not "
-        "observed, the share is not logged"
-    )
-    count = int(facts.line("alarm_all_negative", "count"))
-    evidence: list[tuple[str, int | None]] = [(practical, None), *_below_zero(mean, count)]
-    if not steps:
+    strict = [] if high is None else high.steps[high.values < 0].tolist()
+    strict = sorted({*strict, *([] if tokens is None else tokens.steps[tokens.largest < 0].tolist())})
+    share, count = facts.line("negative_batches", "share"), int(facts.line("alarm_all_negative", "count"))
+    practical = [] if tokens is None else tokens.steps[tokens.share >= share].tolist()
+    evidence = [_in_practice(tokens, share), *_below_zero(mean, count)]
+    if not strict and not practical:
         return says("ok", "none", evidence=evidence)
-    longest = max(end - start + 1 for start, end in runs_over(-high.values, 0.0, 1))
+    longest = 0 if high is None else max((e - s + 1 for s, e in runs_over(-high.values, 0.0, 1)), default=0)
+    if tokens is not None:
+        longest = max([longest, *(e - s + 1 for s, e in runs_over(tokens.share, share - 1e-12, 1))])
+    said = f"strictly at {plural(len(strict), 'step')} ({listed(strict)})"
+    if tokens is not None:
+        said += f", in practice at {plural(len(practical), 'step')} ({listed(practical)})"
     return says(
         "warn",
-        f"strictly at {plural(len(steps), 'step')} ({listed(steps)}), {longest} in a row (line {count})",
-        step=steps[0],
+        f"{said}, {longest} in a row (line {count})",
+        step=min(*strict[:1], *practical[:1]) if strict and practical else [*strict, *practical][0],
         evidence=evidence,
         advice="Such an update punishes everything alike, and what is neutral grows: whiten advantages or mend the "
         "critic.",
+    )
+
+
+def _in_practice(tokens: Negatives | None, share: float) -> tuple[str, int | None]:
+    """What the tokens tell: in practice a batch is negative where so many of its tokens are."""
+    word = f"in practice negative ({percent(share, 0)} of the tokens)"
+    if tokens is None:
+        return f"{word}: not observed, the advantages of the tokens are not logged", None
+    place = int(tokens.share.argmax())
+    missing = f"; {plural(tokens.missing, 'trajectory', 'trajectories')} without" if tokens.missing else ""
+    return (
+        f"{word}: {int((tokens.share >= share).sum())} of {plural(len(tokens.steps), 'step')} with advantages of "
+        f"{int(tokens.tokens.sum()):,} tokens, most {percent(float(tokens.share[place]))} at step "
+        f"{tokens.steps[place]}{missing}",
+        int(tokens.steps[place]),
     )
 
 
@@ -239,8 +264,9 @@ LAYER = Layer(
     "L5",
     "Critic",
     "Is there a value baseline to speak of?",
-    (starved, explained, whitening, in_a_row, negative, learning_rate, pace, from_tokens.explained_variance),
+    (starved, explained, whitening, in_a_row, negative, learning_rate, pace, from_tokens.explained_variance,
+     from_tokens.calibration),
     panels,
     without_critic,
-    core=frozenset({"D501", "D502", "D504", "D505"}),
+    core=frozenset({"D501", "D502", "D504", "D505", "D508", "D509"}),
 )

@@ -22,15 +22,20 @@ DIGITS = {"correct_rate": 2}
 
 
 @cache
-def texts(language: str) -> dict[str, Any]:
+def texts(language: str, report: str = "") -> dict[str, Any]:
     """The table of a language: sections of key and sentence.
+
+    Args:
+        language: ``en`` or ``zh``.
+        report: ``diagnosis`` for the sentences of that page; empty: those of the written reports.
 
     Raises:
         UsageError: There is no such language.
     """
     if language not in LANGUAGES:
         raise UsageError("language", repr(language), " or ".join(LANGUAGES), "For example --language zh")
-    return tomllib.loads(files("trajlab.report.written").joinpath(f"{language}.toml").read_text("utf-8"))
+    name = f"{report}_{language}.toml" if report else f"{language}.toml"
+    return tomllib.loads(files("trajlab.report.written").joinpath(name).read_text("utf-8"))
 
 
 class Words:
@@ -38,14 +43,15 @@ class Words:
 
     Args:
         language: ``en`` or ``zh``.
+        report: As of `texts`: the sentences of a page of its own.
 
     Raises:
         UsageError: Another language.
     """
 
-    def __init__(self, language: str = "en") -> None:
+    def __init__(self, language: str = "en", report: str = "") -> None:
         self.language = language
-        self._texts = texts(language)
+        self._texts = texts(language, report)
 
     def say(self, key: str, **values: object) -> str:
         """The sentence ``group.name`` with its placeholders filled."""
@@ -56,7 +62,7 @@ class Words:
     def find(self, key: str) -> str | None:
         """A text that a language need not have."""
         group, _, name = key.partition(".")
-        found = self._texts[group].get(name)
+        found = self._texts.get(group, {}).get(name)
         return None if found is None else str(found)
 
     def tell(self, tone: Tone, key: str, **values: object) -> Paragraph:
