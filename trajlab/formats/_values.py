@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
 from trajlab.records import Problem, RunSetting, Trajectory
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, parts_of
 from trajlab.sources.reading import document, lines
 from trajlab.sources.safe_json import loads, to_float, to_int
 from trajlab.sources.streams import Line
@@ -210,7 +209,7 @@ def objects_of(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and documents of the bundle's files; one that is no object is a problem."""
     for file in bundle.files:
-        name = PurePosixPath(file.relpath).name
+        name = parts_of(file.relpath)[-1]
         try:
             value = load(file, problems)
             if not isinstance(value, dict):
