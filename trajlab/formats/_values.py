@@ -77,7 +77,10 @@ def flag(value: Any) -> bool | None:
 
 def first(*values: Any) -> Any:
     """The first value that is not null."""
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None
 
 
 def total(values: Iterable[Any]) -> Any:

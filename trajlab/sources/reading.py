@@ -257,7 +257,7 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
     """
     file = source.file if isinstance(source, Bundle) else source
     try:
-        data = _small_document(file.path)
+        data = _small_document(file.path, file.size)
         if data is None:
             data = _long_document(file.path, problems)
     except OSError as error:
@@ -266,15 +266,18 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
     return data.removeprefix(_BYTE_ORDER_MARK)
 
 
-def _small_document(path: str) -> bytes | None:
-    """The bytes of a small plain file; ``None`` for any other. Trees of logs hold thousands of them."""
+def _small_document(path: str, size: int) -> bytes | None:
+    """The bytes of a small plain file, as long as it was found or not; ``None`` for any other.
+
+    Trees of logs hold thousands of them: nothing is asked of the system that need not be.
+    """
     descriptor = os.open(path, _OPEN_FLAGS)
     try:
         data = os.read(descriptor, SMALL_BYTES)
-        whole = len(data) < SMALL_BYTES and compression_of(data) is None and not os.read(descriptor, 1)
+        whole = len(data) < SMALL_BYTES and (len(data) == size or not os.read(descriptor, 1))
     finally:
         os.close(descriptor)
-    return data if whole else None
+    return data if whole and compression_of(data) is None else None
 
 
 def _long_document(path: str, problems: list[Problem]) -> bytes:
