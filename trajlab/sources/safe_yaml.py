@@ -15,7 +15,6 @@ from yaml.events import (
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
-    StreamEndEvent,
 )
 
 from trajlab.sources.expansion import check_expansion
@@ -25,7 +24,7 @@ MAX_BYTES = 64 << 20
 _DEEP = re.compile(rb"(?:\A|\n)[ ?\-]{1000}")
 """Block collections nest by column: a line that starts this far in may nest as deep."""
 _QUICK_DEPTH = 100
-_NAME_CHARACTERS = 60
+_SHORT = 60
 """Scalars up to here are remembered: names, numbers, short words."""
 _TEXT = "tag:yaml.org,2002:str"
 _NO_KEY = object()
@@ -43,7 +42,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         """Merge nothing."""
 
 
-class _Unusual(Exception):
+class _UnusualError(Exception):
     """The document holds what :class:`_Builder` leaves to PyYAML: tags, great depth, anything in error."""
 
 
@@ -60,7 +59,7 @@ def load_yaml(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     try:
         return _Builder(text).value()
-    except (_Unusual, yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError):
+    except (_UnusualError, yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError):
         pass  # PyYAML says what is wrong with it, if anything is
     try:
         value = yaml.load(text, Loader=_Loader)
@@ -99,52 +98,48 @@ class _Builder:
         around: list[tuple[Any, Any]] = []  # each collection around the innermost, and the key in it
         held: Any = root
         key: Any = _NO_KEY
-        while True:
-            event = next_event()
+        while (event := next_event()) is not None:
             kind = type(event)
             if kind is ScalarEvent:
-                plain, text = event.implicit[0], event.value
-                value = text if not plain else _resolved(text) if len(text) <= _NAME_CHARACTERS else _decided(text)
+                text = event.value
+                value = text if not event.implicit[0] else _resolved(text) if len(text) <= _SHORT else _decided(text)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                value = {} if kind is MappingStartEvent else []
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 held, key = around.pop()
                 continue
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                value = {} if kind is MappingStartEvent else []
             elif kind is AliasEvent:
                 value = self._alias(event)
-            elif kind is StreamEndEvent:
-                return root[0] if root else None
             elif kind is DocumentStartEvent and root:
-                raise _Unusual
+                raise _UnusualError
             else:
                 continue
             if kind is not AliasEvent and (event.anchor is not None or event.tag is not None):
                 self._anchor(event, value)
             if type(held) is list:
                 held.append(value)
-            elif key is _NO_KEY:
+            elif key is not _NO_KEY:
+                held[key], key = value, _NO_KEY
+            elif kind is ScalarEvent:
                 key = value
-                if kind is not ScalarEvent:
-                    raise _Unusual
-                continue
             else:
-                held[key] = value
-                key = _NO_KEY
+                raise _UnusualError  # a key that is no scalar
             if kind is MappingStartEvent or kind is SequenceStartEvent:
                 if len(around) == _QUICK_DEPTH:
-                    raise _Unusual
+                    raise _UnusualError
                 around.append((held, key))
                 held, key = value, _NO_KEY
+        return root[0] if root else None
 
     def _anchor(self, event: Any, value: Any) -> None:
         if event.tag is not None or event.anchor in self._anchors:
-            raise _Unusual
+            raise _UnusualError
         if event.anchor is not None:
             self._anchors[event.anchor] = value
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            raise _Unusual
+            raise _UnusualError
         self._has_aliases = True
         return self._anchors[event.anchor]
 
