@@ -172,8 +172,9 @@ def test_art_hostile_yaml_is_a_problem(text: str, tmp_path: Path) -> None:
     assert [problem.code for problem in problems] == ["unreadable_record"]
 
 
-PLAIN = ["yes", "Off", "y", "~", "0o7", "017", "0x1F", "0b11", "1_000", "1e5", "1.0e+5", ".5", ".inf", "1:30", "07.5", "",
-         "a: b", "'yes'", '"\\U0001F600"', "|\n  a\n  b\n", ">-\n  a\n\n  b", "&a [1, {2: x}]", "*d"]  # fmt: skip
+PLAIN = ["yes", "Off", "y", "~", "0o7", "017", "0x1F", "0b11", "1_000", "1e5", "1.0e+5", ".5", ".inf", "1:30",
+         "07.5", "", "a: b", "'yes'", '"\\U0001F600"', "|\n  a\n  b\n", ">-\n  a\n\n  b",
+         "&a [1, {2: x}]", "*d"]  # fmt: skip
 
 
 @pytest.mark.parametrize("scalars", [PLAIN, [*PLAIN, "! 5", "!!str 5"]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,7 +54,8 @@ def lines(
     over with a problem ``record_too_large``.
     """
     try:
-        with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
+        buffer = BUFFER_BYTES if bundle.file.size > SMALL_BYTES else SMALL_BYTES
+        with BufferedReader(FileIO(bundle.file.path), buffer) as file:
             compression = compression_at_start(file)
             if compression is None:
                 yield from _plain_lines(file, bundle.start, 0, bundle.end, problems, max_record_bytes)
