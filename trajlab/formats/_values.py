@@ -124,7 +124,10 @@ def content_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(filter(None, map(content_text, content)))
     if isinstance(content, dict):
-        return next((content_text(content[key]) for key in ("text", "content", "output") if content.get(key)), "")
+        for key in ("text", "content", "output"):
+            if inner := content.get(key):
+                return content_text(inner)
+        return ""
     return "" if content is None else dumped(content)
 
 
