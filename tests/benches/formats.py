@@ -2,7 +2,8 @@
 
 Each sample of ``data_samples`` is repeated until there is enough to measure: the lines of line files in one file, other
 files as many copies of themselves (a document, or the folder of a conversation). What is counted is the CPU time of
-``read`` in a fresh process, without the garbage collector, as an ingest reads. A ratio of 2 is twice the time for the same bytes that the chat reader takes for its own.
+``read`` in a fresh process, without the garbage collector, as an ingest reads. A ratio of 2 is twice the time for the
+same bytes that the chat reader takes for its own.
 
 What no reader of ours can go below is measured in the same process, in the same unit, and printed for whatever takes
 more than three times the chat reader's time: the files opened and read and nothing else, which is most of the time for
