@@ -15,6 +15,7 @@ from trainers_in_tests import CALL_TEXT, read, say, write_lines, write_parquet
 
 import trajlab
 from trajlab.measures.configuration import changed, configuration
+from trajlab.sources.safe_yaml import load_yaml
 
 SKYRL = {
     "input_prompt": "<|im_start|>user\nSum?<|im_end|>\n<|im_start|>assistant\n", "output_response": "3<|im_end|>",
@@ -169,6 +170,26 @@ def test_art_hostile_yaml_is_a_problem(text: str, tmp_path: Path) -> None:
     trajectories, problems = read(write_text(tmp_path / "0001.yaml", text))
     assert trajectories == []
     assert [problem.code for problem in problems] == ["unreadable_record"]
+
+
+PLAIN = ["yes", "Off", "y", "~", "0o7", "017", "0x1F", "0b11", "1_000", "1e5", "1.0e+5", ".5", ".inf", "1:30",
+         "07.5", "", "a: b", "'yes'", '"\\U0001F600"', "|\n  a\n  b\n", ">-\n  a\n\n  b",
+         "&a [1, {2: x}]", "*d"]  # fmt: skip
+
+
+@pytest.mark.parametrize("scalars", [PLAIN, [*PLAIN, "! 5", "!!str 5"]])
+def test_yaml_is_what_pyyaml_makes_of_it(scalars: list[str]) -> None:
+    text = "- &d {a: 1, a: 2, 3: [], yes: no}\n" + "".join(f"- {scalar}\n" for scalar in scalars)
+    found, expected = load_yaml(text.encode()), yaml.safe_load(text)
+    assert found == expected
+    assert [type(value) for value in found] == [type(value) for value in expected]
+    assert found[0] is found[len(PLAIN)]
+
+
+def test_yaml_leaves_dates_as_text_and_merges_nothing() -> None:
+    found = load_yaml(b"a: 2024-01-01\n<<: {b: 1}\nc: " + b"1" * 70)
+    assert found == {"a": "2024-01-01", "<<": {"b": 1}, "c": int("1" * 70)}
+    assert load_yaml(b"") is None
 
 
 def test_art_yaml_merges_nothing(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def log_ratio_bins(log_ratios: FloatArray) -> tuple[list[int], list[int]]:
     """Numbers of the bins that hold any of the values, in rising order, and how many each holds; NaN counts nowhere."""
     if np.isnan(log_ratios).any():
         log_ratios = log_ratios[~np.isnan(log_ratios)]
-    found = np.searchsorted(_EDGES, np.abs(log_ratios), side="left")
+    found = _EDGES.searchsorted(np.abs(log_ratios), side="left")
     counts = np.bincount(LAST_BIN + np.where(log_ratios < 0, -found, found), minlength=BINS)
     held = counts.nonzero()[0]
     return (held - LAST_BIN).tolist(), counts[held].tolist()

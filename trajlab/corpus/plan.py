@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
@@ -26,7 +26,7 @@ from trajlab.metric_logs import METRIC_LOGS, metric_format
 from trajlab.records import Problem
 from trajlab.schema import PART_TABLES
 from trajlab.sources.field_mapping import FieldMapping
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, parts_of
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import cut
 
@@ -55,7 +55,7 @@ _ATTEMPT = re.compile(r"(?:attempt|trial|sample|repeat)[-_]?(\d{1,6})")
 
 def attempt_of(relpath: str) -> int | None:
     """Number of the attempt, where a folder is named for it (``attempt_2``)."""
-    for folder in reversed(PurePosixPath(relpath).parts[:-1]):
+    for folder in reversed(parts_of(relpath)[:-1]):
         if found := _ATTEMPT.fullmatch(folder.lower()):
             return int(found[1])
     return None
@@ -165,9 +165,8 @@ def _cut_off(probe: Probe) -> Problem | None:
 
 def run_of(file: SourceFile, group: str = "") -> str:
     """The first folder below the root that is neither the trajectory's own nor a kind of dump, else the root's name."""
-    path = PurePosixPath(group or file.relpath)
-    folders = list(path.parts[:-1])
-    if folders and (path.name.startswith(folders[-1]) or path.name in _IN_OWN_FOLDER):
+    *folders, name = parts_of(group or file.relpath)
+    if folders and (name.startswith(folders[-1]) or name in _IN_OWN_FOLDER):
         folders.pop()
     while folders and (folders[-1].lower() in _DUMP_FOLDERS or _ATTEMPT.fullmatch(folders[-1].lower())):
         folders.pop()

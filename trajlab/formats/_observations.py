@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from trajlab.behavior.termination import ENDED
-from trajlab.formats._observed_messages import Said, answer, given_messages, given_tools
+from trajlab.formats._observed_messages import Heard, Said, answer, given_messages, given_tools
 from trajlab.formats._turns import Turns, exit_code_in, span, sum_tokens, task_of_prompt, tool_call
 from trajlab.formats._values import between, count, dumped, first, mapping, number, text, total, word
 from trajlab.records import Problem, Step, ToolCall, Trajectory
@@ -115,6 +115,7 @@ class _Conversation(msgspec.Struct):
     """State of one agent's conversation."""
 
     told: list[Said] = []
+    heard: Heard = []
     waiting: dict[str | None, deque[ToolCall]] = {}
     """Calls of its last turn that no tool has answered yet, by name."""
     step: Step | None = None
@@ -150,7 +151,7 @@ class _Reader:
             self.trajectory.agent = first(self.trajectory.agent, one.name)
 
     def _model(self, one: Observation, talk: _Conversation) -> None:
-        given = given_messages(one.given)
+        given = given_messages(one.given, talk.heard)
         same = _common(talk.told, given)
         talk.told = given
         for said in given[same:]:

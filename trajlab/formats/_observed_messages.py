@@ -37,13 +37,30 @@ class Said(msgspec.Struct):
     model: str | None = None
 
 
-def given_messages(value: Any) -> list[Said]:
-    """The conversation that a model was given; a plain text is the user's."""
+Heard = list[tuple[dict[str, Any], Said]]
+"""Messages as logged, and as read."""
+
+
+def given_messages(value: Any, heard: Heard | None = None) -> list[Said]:
+    """The conversation that a model was given; a plain text is the user's.
+
+    Args:
+        value: What it was called with, as logged.
+        heard: The messages of the call before, which are not read again where they stand here, too; gets these.
+    """
     value = _opened(value)
     if isinstance(value, str):
         return [Said("user", value)] if value else []
     system = content_text(mapping(value).get("system")) if isinstance(value, dict) else ""
-    found = [_said(message) for message in _listed(value, 0)]
+    messages = _listed(value, 0)
+    same = 0
+    for (before, _), message in zip(heard or (), messages, strict=False):
+        if before != message:
+            break
+        same += 1
+    found = [*(said for _, said in (heard or [])[:same]), *map(_said, messages[same:])]
+    if heard is not None:
+        heard[:] = zip(messages, found, strict=True)
     return [Said("system", system), *found] if system else found
 
 

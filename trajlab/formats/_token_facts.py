@@ -94,7 +94,7 @@ def prompt_length(mask: FloatArray, behaviour: FloatArray | None) -> int:
 
 
 def _first(flags: BoolArray) -> int:
-    at = int(np.argmax(flags)) if len(flags) else 0
+    at = int(flags.argmax()) if len(flags) else 0
     return at if len(flags) and flags[at] else len(flags)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
 from trajlab.records import Problem, RunSetting, Trajectory
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, parts_of
 from trajlab.sources.reading import document, lines
 from trajlab.sources.safe_json import loads, to_float, to_int
 from trajlab.sources.streams import Line
@@ -78,7 +77,10 @@ def flag(value: Any) -> bool | None:
 
 def first(*values: Any) -> Any:
     """The first value that is not null."""
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None
 
 
 def total(values: Iterable[Any]) -> Any:
@@ -122,7 +124,10 @@ def content_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(filter(None, map(content_text, content)))
     if isinstance(content, dict):
-        return next((content_text(content[key]) for key in ("text", "content", "output") if content.get(key)), "")
+        for key in ("text", "content", "output"):
+            if inner := content.get(key):
+                return content_text(inner)
+        return ""
     return "" if content is None else dumped(content)
 
 
@@ -210,7 +215,7 @@ def objects_of(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and documents of the bundle's files; one that is no object is a problem."""
     for file in bundle.files:
-        name = PurePosixPath(file.relpath).name
+        name = parts_of(file.relpath)[-1]
         try:
             value = load(file, problems)
             if not isinstance(value, dict):

@@ -16,7 +16,7 @@ from trajlab.formats._atif import subagent, trajectories
 from trajlab.formats._atif_extra import ours
 from trajlab.formats._values import Records, load, mapping
 from trajlab.records import Problem
-from trajlab.sources.files import Bundle
+from trajlab.sources.files import Bundle, joined_path, parts_of
 from trajlab.sources.probe import Probe
 
 _CARRIES = frozenset(
@@ -47,9 +47,9 @@ _SUMMARY = re.compile(r".+\.summarization-\d{1,4}-\w{1,20}\.json")
 
 def group(relpath: str, variant: str) -> str:
     """The first segment; ``x.cont-2.json`` continues ``x.json``."""
-    path = PurePosixPath(relpath)
-    found = _CONTINUED.fullmatch(path.name)
-    return str(path.with_name(found[1] + found[3])) if found else relpath
+    *folders, name = parts_of(relpath)
+    found = _CONTINUED.fullmatch(name)
+    return joined_path([*folders, found[1] + found[3]]) if found else relpath
 
 
 def recognise(probe: Probe) -> str | None:
@@ -70,7 +70,7 @@ def read(bundle: Bundle) -> Records:
     problems: list[Problem] = []
     segments: list[dict[str, Any]] = []
     for file in sorted(bundle.files, key=lambda f: segment_number(f.relpath)):
-        name = PurePosixPath(file.relpath).name
+        name = parts_of(file.relpath)[-1]
         try:
             value = load(file, problems)
             if not isinstance(value, dict):
@@ -84,7 +84,7 @@ def read(bundle: Bundle) -> Records:
 
 
 def _made(segments: list[dict[str, Any]], bundle: Bundle) -> Iterator[Any]:
-    name = PurePosixPath(bundle.file.relpath).name
+    name = parts_of(bundle.file.relpath)[-1]
     try:
         if _SUMMARY.fullmatch(name):
             yield subagent(segments[0], bundle.variant)
@@ -101,11 +101,11 @@ def _made(segments: list[dict[str, Any]], bundle: Bundle) -> Iterator[Any]:
 
 def segment_number(relpath: str) -> int:
     """0 for the first segment."""
-    found = _CONTINUED.fullmatch(PurePosixPath(relpath).name)
+    found = _CONTINUED.fullmatch(parts_of(relpath)[-1])
     return int(found[2]) if found else 0
 
 
 def _is_whole(last: dict[str, Any], bundle: Bundle) -> bool:
     ref = last.get("continued_trajectory_ref")
-    return not isinstance(ref, str) or any(PurePosixPath(f.relpath).name == PurePosixPath(ref).name
+    return not isinstance(ref, str) or any(parts_of(f.relpath)[-1] == PurePosixPath(ref).name
                                            for f in bundle.files)  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from trajlab.behavior.termination import HARBOR_VALID, classify_harbor
@@ -29,7 +29,7 @@ from trajlab.formats._values import (
     word,
 )
 from trajlab.records import Problem, RewardPart, Trajectory
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, joined_path, parts_of
 from trajlab.sources.probe import Probe
 
 HOLDS_LOGS = True
@@ -53,29 +53,32 @@ _PREFERRED = ("mini_swe_agent", "swe_agent", "openhands", "openhands_sdk", "atif
 
 def group(relpath: str, variant: str) -> str:
     """The trial's folder."""
-    return str(_trial(PurePosixPath(relpath)) or PurePosixPath(relpath).parent)
+    path = parts_of(relpath)
+    trial = _trial(path)
+    return joined_path(path[:-1] if trial is None else trial)
 
 
-def _trial(path: PurePosixPath) -> PurePosixPath | None:
+def _trial(path: list[str]) -> list[str] | None:
     """The trial's folder of a log below ``agent``; null for any other file."""
-    folders = path.parts[:-1]
-    places = [index for index, name in enumerate(folders) if name == "agent"]
-    if not places:
-        return None
-    at = places[-1]
-    return PurePosixPath(*folders[: at - 2 if at >= 2 and folders[at - 2] == "steps" else at])
+    at = _agent(path)
+    return None if at is None else path[: at - 2 if at >= 2 and path[at - 2] == "steps" else at]
+
+
+def _agent(path: list[str]) -> int | None:
+    """Place of the last folder named ``agent``."""
+    return next((index for index in range(len(path) - 2, -1, -1) if path[index] == "agent"), None)
 
 
 def recognise(probe: Probe) -> str | None:
     """A trial's result, and any log in the folder of its agent."""
     if probe.name == _RESULT and set(_KEYS) <= probe.keys:
         return "trial"
-    trial = _trial(PurePosixPath(probe.relpath)) if "agent/" in probe.relpath else None
+    path = parts_of(probe.relpath) if "agent/" in probe.relpath else []
+    trial = _trial(path)
     if trial is None:
         return None
-    below = len(PurePosixPath(probe.relpath).parts) - len(trial.parts)
-    folder = Path(probe.file.path).parents[below - 1]
-    return "trial" if _is_trial(str(folder)) and inner_format(probe) is not None else None
+    folder = "/".join(parts_of(probe.file.path)[: len(trial) - len(path)])
+    return "trial" if _is_trial(folder) and inner_format(probe) is not None else None
 
 
 @lru_cache(maxsize=4096)
@@ -102,12 +105,12 @@ def read(bundle: Bundle) -> Records:
     result: dict[str, Any] = {}
     places: dict[str, list[SourceFile]] = {}
     for file in bundle.files:
-        path = PurePosixPath(file.relpath)
-        if path.name == _RESULT and _trial(path) is None:
+        path = parts_of(file.relpath)
+        if path[-1] == _RESULT and _agent(path) is None:
             try:
                 result = mapping(load(file, problems))
             except (ValueError, RecursionError) as error:
-                problems.append(Problem("unreadable_record", f"{path.name}: {error}; expected a trial's result"))
+                problems.append(Problem("unreadable_record", f"{path[-1]}: {error}; expected a trial's result"))
         else:
             places.setdefault(_step_of(path), []).append(file)
     yield from problems
@@ -117,10 +120,10 @@ def read(bundle: Bundle) -> Records:
         yield from _one(bundle, result, part, places.get(step, []), step, number_of)
 
 
-def _step_of(path: PurePosixPath) -> str:
+def _step_of(path: list[str]) -> str:
     """Name of the step that a log is of; empty in trials of one step."""
-    at = max(index for index, name in enumerate(path.parts) if name == "agent")
-    return path.parts[at - 1] if at >= 2 and path.parts[at - 2] == "steps" else ""
+    at = _agent(path) or 0
+    return path[at - 1] if at >= 2 and path[at - 2] == "steps" else ""
 
 
 def _one(

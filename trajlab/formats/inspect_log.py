@@ -141,7 +141,7 @@ def _samples(names: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _member(archive: ZipMembers, name: str, problems: list[Problem]) -> Any:
-    if name not in archive.names:
+    if name not in archive:
         return None
     try:
         loaded = loads(archive.read(name))

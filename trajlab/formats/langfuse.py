@@ -8,6 +8,7 @@ add up to the prompt. Scores stand with a trace only; exports of traces without 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from trajlab.formats import Variant
@@ -102,7 +103,13 @@ def read(bundle: Bundle) -> Records:
 
 def _any(row: dict[str, Any], name: str) -> Any:
     """A field in either spelling."""
-    return first(row.get(name), row.get(_CAPITAL.sub(r"_\1", name).lower()))
+    value = row.get(name)
+    return row.get(_underscored(name)) if value is None else value
+
+
+@cache
+def _underscored(name: str) -> str:
+    return _CAPITAL.sub(r"_\1", name).lower()
 
 
 def _trajectory(bundle: Bundle, ordinal: str, trace: dict[str, Any], rows: list[dict[str, Any]]) -> Trajectory:

@@ -142,7 +142,7 @@ def _with_roles(texts: list[Any]) -> list[Any]:
             messages.append({"role": "user", "content": text})
         elif marked[number] or agents_turn:
             messages.append({"role": "assistant", "content": text})
-            waiting, agents_turn = len(calls_in_text(text)[2]), False
+            waiting, agents_turn = len(calls_in_text(text)[2]) if number + 1 < len(texts) else 0, False
         else:
             messages.append({"role": "tool" if waiting else "user", "content": text})
             waiting -= waiting > 0

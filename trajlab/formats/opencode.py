@@ -7,7 +7,6 @@ sum of uncached, read and written ones. Parts whose message is lost are kept.
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Any
 
 from trajlab.formats import Variant
@@ -15,7 +14,7 @@ from trajlab.formats._opencode_session import Parts, fill
 from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import Records, load, mapping, moment, word
 from trajlab.records import Problem, Trajectory
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, joined_path, parts_of
 from trajlab.sources.probe import Probe
 
 VARIANTS = {
@@ -39,29 +38,29 @@ _DEPTHS = {"part": (1, 2, 3), "message": (2,), "session": (2,)}
 _KEYS = {"part": {"id", "type"}, "message": {"id", "role", "time"}, "session": {"id", "time", "version"}}
 
 
-def _place(path: PurePosixPath) -> tuple[str, PurePosixPath] | None:
+def _place(path: list[str]) -> tuple[str, list[str]] | None:
     """Kind of file, and the folder of the storage."""
-    folders = path.parts[:-1]
+    folders = path[:-1]
     for kind, depths in _DEPTHS.items():
         for depth in depths:
             if len(folders) >= depth and folders[-depth] == kind:
                 root = folders[:-depth]
-                nested = kind != "session" and root[-1:] == ("session",)
-                return kind, PurePosixPath(*(root[:-1] if nested else root))
+                nested = kind != "session" and root[-1:] == ["session"]
+                return kind, root[:-1] if nested else root
     return None
 
 
 def group(relpath: str, variant: str) -> str | None:
     """The storage."""
-    place = _place(PurePosixPath(relpath))
-    return str(place[1]) if place is not None else None
+    place = _place(parts_of(relpath))
+    return joined_path(place[1]) if place is not None else None
 
 
 def recognise(probe: Probe) -> str | None:
     """By its folder, with the keys that a file of that kind has."""
     if probe.shape != "object" or not probe.name.endswith(".json"):
         return None
-    place = _place(PurePosixPath(probe.file.path))
+    place = _place(parts_of(probe.file.path))
     return "storage" if place is not None and _KEYS[place[0]] <= probe.keys else None
 
 
@@ -71,9 +70,9 @@ def read(bundle: Bundle) -> Records:
     found: Found = {"session": {}, "message": {}, "part": {}}
     waiting: dict[str, list[SourceFile]] = {}
     for file in bundle.files:
-        path = PurePosixPath(file.path)
+        path = parts_of(file.path)
         if (_place(path) or ("part",))[0] == "part":
-            waiting.setdefault(path.parent.name, []).append(file)
+            waiting.setdefault(path[-2], []).append(file)
         else:
             _keep(file, found, problems)
     named = {word(message.get("id")) for messages in found["message"].values() for message in messages}
@@ -110,20 +109,21 @@ def _file_of(part: dict[str, Any]) -> str:
 
 def _keep(file: SourceFile, found: Found, problems: list[Problem]) -> None:
     """Sessions by their id, messages by their session's, parts by their message's."""
-    path = PurePosixPath(file.path)
+    path = parts_of(file.path)
+    name = path[-1]
     kind = (_place(path) or ("part",))[0]
     try:
         value = load(file, problems)
     except (ValueError, RecursionError) as error:
-        problems.append(Problem("unreadable_record", f"{path.name}: {error}; expected a {kind} of opencode"))
+        problems.append(Problem("unreadable_record", f"{name}: {error}; expected a {kind} of opencode"))
         return
     record = mapping(value)
     if not record:
-        problems.append(Problem("unreadable_record", f"{path.name}: found no object, expected a {kind} of opencode"))
+        problems.append(Problem("unreadable_record", f"{name}: found no object, expected a {kind} of opencode"))
         return
     owner = {"session": "id", "message": "sessionID", "part": "messageID"}[kind]
-    key = word(record.get(owner)) or (path.stem if kind == "session" else path.parent.name)
-    found[kind].setdefault(key, []).append({**record, "#file": path.name})
+    key = word(record.get(owner)) or (name.removesuffix(".json") if kind == "session" else path[-2])
+    found[kind].setdefault(key, []).append({**record, "#file": name})
 
 
 def _by_session(found: Found) -> dict[str, list[Parts]]:

@@ -32,7 +32,7 @@ from trajlab.formats._values import (
     word,
 )
 from trajlab.records import Problem, RewardPart, Trajectory
-from trajlab.sources.files import Bundle
+from trajlab.sources.files import Bundle, joined_path, parts_of
 from trajlab.sources.probe import Probe
 
 _EVENTS = frozenset(
@@ -62,8 +62,10 @@ _EVENT_FILE = re.compile(r"\d{1,9}\.json")
 
 def group(relpath: str, variant: str) -> str | None:
     """The conversation's folder, which holds ``events``."""
-    folder = PurePosixPath(relpath).parent
-    return str(folder.parent if folder.name == "events" else folder) if variant == "folder" else None
+    if variant != "folder":
+        return None
+    folders = parts_of(relpath)[:-1]
+    return joined_path(folders[:-1] if folders[-1:] == ["events"] else folders)
 
 
 def recognise(probe: Probe) -> str | None:

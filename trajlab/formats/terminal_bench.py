@@ -7,7 +7,6 @@ gave is what the next prompt shows of the terminal; there are no exit codes. ``d
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Any
 
 from trajlab.behavior.termination import TERMINAL_BENCH
@@ -29,7 +28,7 @@ from trajlab.formats._values import (
     word,
 )
 from trajlab.records import Problem, ToolCall, Trajectory
-from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.files import Bundle, SourceFile, joined_path, parts_of
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import document
 from trajlab.sources.safe_json import clean_text
@@ -51,8 +50,8 @@ _SAID = ("state_analysis", "explanation", "analysis", "plan")
 
 def group(relpath: str, variant: str) -> str:
     """The trial's folder."""
-    folder = PurePosixPath(relpath).parent
-    return str(folder.parent.parent if _EPISODE.fullmatch(folder.name) else folder)
+    folders = parts_of(relpath)[:-1]
+    return joined_path(folders[:-2] if folders and _EPISODE.fullmatch(folders[-1]) else folders)
 
 
 def recognise(probe: Probe) -> str | None:
@@ -61,8 +60,8 @@ def recognise(probe: Probe) -> str | None:
         return "trial"
     if probe.name not in _FILES:
         return None
-    folder = PurePosixPath(probe.relpath).parent
-    inside = folder.parent.name == "agent-logs" and _EPISODE.fullmatch(folder.name) is not None
+    folders = parts_of(probe.relpath)[:-1]
+    inside = folders[-2:-1] == ["agent-logs"] and _EPISODE.fullmatch(folders[-1]) is not None
     return "trial" if inside else None
 
 
@@ -72,11 +71,11 @@ def read(bundle: Bundle) -> Records:
     result: dict[str, Any] = {}
     episodes: dict[int, dict[str, SourceFile]] = {}
     for file in bundle.files:
-        path = PurePosixPath(file.relpath)
-        found = _EPISODE.fullmatch(path.parent.name)
+        *folders, name = parts_of(file.relpath)
+        found = _EPISODE.fullmatch(folders[-1]) if folders else None
         if found:
-            episodes.setdefault(int(found[1]), {})[path.name] = file
-        elif path.name == "results.json":
+            episodes.setdefault(int(found[1]), {})[name] = file
+        elif name == "results.json":
             try:
                 result = mapping(load(file, problems))
             except (ValueError, RecursionError) as error:

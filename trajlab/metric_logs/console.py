@@ -6,9 +6,10 @@ not read, however much it is.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from trajlab.metric_logs import Metric, Variant
 from trajlab.metric_logs._console_lines import PARSERS, Row, rows_of
@@ -59,10 +60,10 @@ def recognise(probe: Probe) -> str | None:
 
 
 def _named_as_log(name: str) -> bool:
-    path = PurePosixPath(_NUMBERED.sub("", name.lower()))
-    if path.suffix in (".gz", ".zst", ".xz"):
-        path = path.with_suffix("")
-    return path.suffix in _SUFFIXES
+    stem, suffix = os.path.splitext(_NUMBERED.sub("", name.lower()))  # noqa: PTH122 - asked for every file
+    if suffix in (".gz", ".zst", ".xz"):
+        suffix = os.path.splitext(stem)[1]  # noqa: PTH122
+    return suffix in _SUFFIXES
 
 
 def _first(text: bytes) -> str | None:

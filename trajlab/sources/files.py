@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 import msgspec
 
 from trajlab.sources.field_mapping import FieldMapping
@@ -38,3 +41,13 @@ class Bundle(msgspec.Struct, frozen=True):
     def file(self) -> SourceFile:
         """The first (mostly the only) file."""
         return self.files[0]
+
+
+def parts_of(path: str) -> list[str]:
+    """Names of a path's folders and of the file, in order: for trees of small files :mod:`pathlib` is too slow."""
+    return (path if os.sep == "/" else path.replace(os.sep, "/")).split("/")
+
+
+def joined_path(parts: Sequence[str]) -> str:
+    """The path of these names, with forward slashes; ``.`` where there are none."""
+    return "/".join(parts) or "."

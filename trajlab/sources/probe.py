@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -52,7 +52,7 @@ class Probe:
     @property
     def parent_name(self) -> str:
         """Name of the folder the file is in."""
-        return Path(self.file.path).parent.name
+        return os.path.basename(os.path.dirname(self.file.path))  # noqa: PTH119, PTH120 - asked for every file
 
     @cached_property
     def siblings(self) -> frozenset[str]:
@@ -142,10 +142,10 @@ class Probe:
         return "lines" if self._second_line_is_object(text) else "object"
 
     def _named_as_lines(self) -> bool:
-        path = PurePosixPath(self.name.lower())
-        if path.suffix in _COMPRESSION_SUFFIXES:
-            path = path.with_suffix("")
-        return path.suffix in _LINE_SUFFIXES
+        name, suffix = os.path.splitext(self.name.lower())  # noqa: PTH122 - asked for every file
+        if suffix in _COMPRESSION_SUFFIXES:
+            suffix = os.path.splitext(name)[1]  # noqa: PTH122
+        return suffix in _LINE_SUFFIXES
 
     def _second_line_is_object(self, text: bytes) -> bool:
         """Whether the first line is a whole object and a further one starts; ``text`` starts with it."""
@@ -179,6 +179,8 @@ class Probe:
             return frozenset(first) if isinstance(first, dict) else frozenset()
         if self.shape != "object":
             return frozenset()
+        if (found := self._small_object) is not None:
+            return frozenset(found)
         if self.file.size <= _SCANNED_BYTES and self.compression is None:
             try:
                 data = document(self.file, self.problems)
@@ -186,6 +188,17 @@ class Probe:
             except (ValueError, RecursionError):
                 pass  # the scan below reads what strict JSON is not
         return frozenset(object_keys(self.file, self.problems))
+
+    @cached_property
+    def _small_object(self) -> dict[str, Any] | None:
+        """The object of a document of strict JSON that the head holds whole: read and decoded once."""
+        if len(self.head) >= HEAD_BYTES or self.compression is not None:
+            return None
+        try:
+            found = msgspec.json.decode(self.head.removeprefix(_BYTE_ORDER_MARK))
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
 
     @cached_property
     def records(self) -> tuple[Any, ...]:
@@ -199,6 +212,8 @@ class Probe:
         return tuple(islice(self._decoded(), self._most_records))
 
     def _objects(self) -> tuple[Any, ...]:
+        if (small := self._small_object) is not None:
+            return (small,)
         try:
             return (loads(document(self.file, self.problems)).value,)
         except ValueError as error:

@@ -9,14 +9,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import IO, Any
 
 from trajlab.records import Problem
 from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
-from trajlab.sources.streams import MAX_RECORD_BYTES, Line, chunks, compression_at_start, unreadable
+from trajlab.sources.streams import (
+    MAX_RECORD_BYTES,
+    Line,
+    chunks,
+    compression_at_start,
+    compression_of,
+    unreadable,
+)
 
 __all__ = [
     "Line", "concatenated", "cut", "document", "elements", "line_length", "line_views", "lines", "parquet_rows",
@@ -25,6 +32,8 @@ __all__ = [
 
 MAX_DOCUMENT_BYTES = 2 << 30
 BUFFER_BYTES = 1 << 20
+SMALL_BYTES = 64 << 10
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _WINDOW_BYTES = 1 << 20
 _NEWLINE = 10
 _SPACES = b" \t\r\n\v\f"
@@ -45,7 +54,8 @@ def lines(
     over with a problem ``record_too_large``.
     """
     try:
-        with Path(bundle.file.path).open("rb", buffering=BUFFER_BYTES) as file:
+        buffer = BUFFER_BYTES if bundle.file.size > SMALL_BYTES else SMALL_BYTES
+        with BufferedReader(FileIO(bundle.file.path), buffer) as file:
             compression = compression_at_start(file)
             if compression is None:
                 yield from _plain_lines(file, bundle.start, 0, bundle.end, problems, max_record_bytes)
@@ -247,26 +257,44 @@ def document(source: Bundle | SourceFile, problems: list[Problem]) -> bytes:
     A damaged archive gives what can be read. The limit is :data:`MAX_DOCUMENT_BYTES`.
     """
     file = source.file if isinstance(source, Bundle) else source
-    pieces: list[bytes] = []
-    size = 0
     try:
-        with Path(file.path).open("rb", buffering=0) as stream:
-            compression = compression_at_start(stream)
-            step = MAX_DOCUMENT_BYTES + 1 if compression is None else BUFFER_BYTES
-            step = min(step, max(os.fstat(stream.fileno()).st_size, 1))
-            for piece in chunks(stream, compression, problems, step):
-                size += len(piece)
-                if size > MAX_DOCUMENT_BYTES:
-                    problems.append(
-                        Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read")
-                    )
-                    return b""
-                pieces.append(piece)
+        data = _small_document(file.path, file.size)
+        if data is None:
+            data = _long_document(file.path, problems)
     except OSError as error:
         problems.append(unreadable(error))
         return b""
-    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     return data.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _small_document(path: str, size: int) -> bytes | None:
+    """The bytes of a small plain file, as long as it was found or not; ``None`` for any other.
+
+    Trees of logs hold thousands of them: nothing is asked of the system that need not be.
+    """
+    descriptor = os.open(path, _OPEN_FLAGS)
+    try:
+        data = os.read(descriptor, SMALL_BYTES)
+        whole = len(data) < SMALL_BYTES and (len(data) == size or not os.read(descriptor, 1))
+    finally:
+        os.close(descriptor)
+    return data if whole and compression_of(data) is None else None
+
+
+def _long_document(path: str, problems: list[Problem]) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    with Path(path).open("rb", buffering=0) as stream:
+        compression = compression_at_start(stream)
+        step = MAX_DOCUMENT_BYTES + 1 if compression is None else BUFFER_BYTES
+        step = min(step, max(os.fstat(stream.fileno()).st_size, 1))
+        for piece in chunks(stream, compression, problems, step):
+            size += len(piece)
+            if size > MAX_DOCUMENT_BYTES:
+                problems.append(Problem("record_too_large", f"longer than {MAX_DOCUMENT_BYTES} bytes; not read"))
+                return b""
+            pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def parquet_rows(bundle: Bundle, problems: list[Problem]) -> Iterator[dict[str, Any]]:

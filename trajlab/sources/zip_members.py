@@ -47,6 +47,9 @@ class ZipMembers:
         self._file: IO[bytes] = Path(path).open("rb")  # noqa: SIM115 - closed by close
         self.names = tuple(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
     def __enter__(self) -> ZipMembers:
         return self
 
