@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
@@ -60,13 +59,8 @@ def _tool_mask(call: ToolCall) -> int:
     if kind == "python" and arguments is not None:
         code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
         if isinstance(code, str):
-            return _code_mask(call.tool or "", code)
+            return mask_of(labels_of_tool(call.tool, code))
     return mask_of(labels_of_tool(call.tool, arguments))
-
-
-@lru_cache(maxsize=512)
-def _code_mask(tool: str, code: str) -> int:
-    return mask_of(labels_of_tool(tool, code))
 
 
 def derive(
