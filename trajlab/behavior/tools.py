@@ -222,10 +222,11 @@ def labels_of_tool(
 
 def _python_labels(arguments: Mapping[str, Any] | Sequence[str] | str | None) -> frozenset[str]:
     code = arguments if isinstance(arguments, str) else None
-    if isinstance(arguments, Mapping):
-        code = next(
-            (str(arguments[name]) for name in CODE_ARGUMENTS if isinstance(arguments.get(name), str)), None
-        )
+    if arguments.__class__ is dict or isinstance(arguments, Mapping):
+        for name in CODE_ARGUMENTS:
+            if isinstance(found := arguments.get(name), str):
+                code = found
+                break
     if code is None:
         return _INLINE
     if "!" in code:
