@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
@@ -19,7 +18,7 @@ from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, understood
 from trajlab.behavior.think import think_facts
-from trajlab.behavior.tools import CODE_ARGUMENTS, decoded_arguments, kind_of_tool, labels_of_tool
+from trajlab.behavior.tools import decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
@@ -55,18 +54,8 @@ def _tool_mask(call: ToolCall) -> int:
     kind = kind_of_tool(call.tool)
     if kind is None or kind == "think":
         return 0
-    decoded = decoded_arguments(call)
-    arguments = decoded if isinstance(decoded, dict) else None
-    if kind == "python" and arguments is not None:
-        code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
-        if isinstance(code, str):
-            return _code_mask(call.tool or "", code)
-    return mask_of(labels_of_tool(call.tool, arguments))
-
-
-@lru_cache(maxsize=512)
-def _code_mask(tool: str, code: str) -> int:
-    return mask_of(labels_of_tool(tool, code))
+    arguments = decoded_arguments(call)
+    return mask_of(labels_of_tool(call.tool, arguments if isinstance(arguments, dict) else None))
 
 
 def derive(

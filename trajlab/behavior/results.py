@@ -245,7 +245,7 @@ def count_tests(output: str, framework: str | None = None) -> Counts | None:
     if framework == "pytest" and output.rfind(" in ", -PYTEST_TAIL) < 0:
         return None
     tail = output[-TAIL:]
-    if "\x1b[" in tail:
+    if "\x1b" in tail:
         tail = _ANSI.sub("", tail)
     for read in READERS.get(framework, ALL_READERS) if framework is not None else ALL_READERS:
         found = read(tail, output)
@@ -289,7 +289,7 @@ def _told(output: str, *, ended: bool) -> str | None:
     """A timeout or a missing program, where the output says so in so many words."""
     if not ended:
         tail = output[-ERROR_TAIL:]
-        if "imed out" in tail or "imeout" in tail:
+        if "ime" in tail:
             for text in TIMEOUT_TEXTS:
                 if text in tail:
                     return "timeout"

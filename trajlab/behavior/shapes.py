@@ -115,7 +115,7 @@ _SIMPLE = re.compile(
 They would have a shape without this, too; here it takes half the time. The first group is always empty, which tells
 these shapes from others.
 """
-_PATH = _SIMPLE.groupindex["path"] - 1
+_BUT_PATH = tuple(sorted(set(range(1, _SIMPLE.groups + 1)) - {_SIMPLE.groupindex["path"]}))
 _INLINE = re.compile(
     rf"{_FOLDER}({_PYTHON})[ \t]++-c[ \t]++(?:'([^']*+)'|\"({_DOUBLE_QUOTED})\"){_END}{_SILENT}", re.ASCII
 )
@@ -166,9 +166,8 @@ def read_shape(text: str) -> tuple[Shape, Reading] | None:
         writes = writes_in_plain_sight(code)
         return None if writes is None else _followed((found[1], found[2], writes, True), text, (found.end(), None))
     elif found := _SIMPLE.match(text):
-        told = found.groups()
-        path = told[_PATH]
-        return told[:_PATH] + told[_PATH + 1 :], WHOLE if path is None else (0, path)
+        path = found["path"]
+        return found.group(*_BUT_PATH), WHOLE if path is None else (0, path)
     return _followed((), text, WHOLE)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from trajlab.behavior.inline_code import writes_in_plain_sight
 from trajlab.behavior.shell import label_command
 from trajlab.behavior.verdicts import SimpleCommand
 from trajlab.records import ToolCall
@@ -125,6 +126,8 @@ NOTHING_DONE = frozenset({"think", "plan"})
 """Kinds that the codebook has no label for: nothing is executed, shown or changed."""
 NO_LABELS: frozenset[str] = frozenset()
 OTHER = frozenset({"other"})
+_INLINE = frozenset({"inline"})
+_WRITES = frozenset({"inline", "edit"})
 
 
 @lru_cache(maxsize=512)
@@ -219,17 +222,22 @@ def labels_of_tool(
 
 def _python_labels(arguments: Mapping[str, Any] | Sequence[str] | str | None) -> frozenset[str]:
     code = arguments if isinstance(arguments, str) else None
-    if isinstance(arguments, Mapping):
-        code = next(
-            (str(arguments[name]) for name in CODE_ARGUMENTS if isinstance(arguments.get(name), str)), None
-        )
+    if arguments.__class__ is dict or isinstance(arguments, Mapping):
+        for name in CODE_ARGUMENTS:
+            if isinstance(found := arguments.get(name), str):
+                code = found
+                break
     if code is None:
-        return frozenset({"inline"})
+        return _INLINE
     if "!" in code:
         lines = [line for line in map(str.lstrip, code.splitlines()) if line and line[0] != "#"]
         if lines and all(line[0] == "!" for line in lines):
             return label_command("\n".join(line[1:] for line in lines))
-    return label_command("python - <<'TRAJLAB_CODE'\n" + code + "\nTRAJLAB_CODE\n")
+    code += "\n"
+    writes = writes_in_plain_sight(code)
+    if writes is not None:
+        return _WRITES if writes else _INLINE
+    return label_command(f"python - <<'TRAJLAB_CODE'\n{code}TRAJLAB_CODE\n")
 
 
 __all__ = ["KIND_OF_TOOL", "SimpleCommand", "kind_of_tool", "labels_of_tool", "shell_text"]

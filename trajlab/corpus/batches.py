@@ -126,7 +126,7 @@ class TableColumns(TableRows):
 
 def _repeated(ids: Sequence[str], counts: Sequence[int] | np.ndarray[Any, Any]) -> pl.Series:
     """Each id as often as its count says."""
-    return pl.Series(_ID, ids, dtype=pl.String).gather(np.repeat(np.arange(len(ids)), counts))
+    return pl.Series(_ID, ids, dtype=pl.String)[np.repeat(np.arange(len(ids)), counts)]
 
 
 def _commands(rows: Sequence[Row], ids: Sequence[str], calls_of_ids: Sequence[int]) -> pl.DataFrame:

@@ -295,7 +295,7 @@ class Conversation:
 def _answer(call: ToolCall, text: str) -> None:
     """Give a call what came back."""
     call.output, call.executed = text, True
-    if call.command is not None and text.find("xit", -300) >= 0:
+    if call.command is not None and text.rfind("xit", -300) >= 0:
         call.exit_code = _exit_code(text)
 
 

@@ -41,12 +41,13 @@ class Row(msgspec.Struct, gc=False):
         return Problem(code, clean_text(message), self.line, self.offset, native_id)
 
 
-def first_object(probe: Probe, *shapes: str) -> dict[str, Any] | None:
+def first_object(probe: Probe, *shapes: str, keys: tuple[str, ...] = ()) -> dict[str, Any] | None:
     """The first record that is an object, where the file has one of the shapes.
 
     Every reader of lines asks this one: a foreign record further down does not make two of them claim a file.
+    A document without any of the ``keys`` is not decoded: there may be thousands, each of another format.
     """
-    if probe.shape not in shapes:
+    if probe.shape not in shapes or (probe.shape == "object" and probe.keys.isdisjoint(keys)):
         return None
     return next((record for record in probe.records if isinstance(record, dict)), None)
 

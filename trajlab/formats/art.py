@@ -68,7 +68,7 @@ def recognise(probe: Probe) -> str | None:
         head = probe.head.removeprefix(b"\xef\xbb\xbf").lstrip()
         groups = _YAML_START.match(head) and b"messages_and_choices:" in head
         return "yaml" if groups or _YAML_FILE.search(probe.relpath) else None
-    first = first_object(probe, "lines", "object", "list")
+    first = first_object(probe, "lines", "object", "list", keys=("trajectories",))
     inside = first.get("trajectories") if first is not None else None
     member = inside[0] if isinstance(inside, list) and inside else None
     known = isinstance(member, dict) and ("messages_and_choices" in member or "exchanges" in member)

@@ -160,7 +160,7 @@ def _spelling(records: Sequence[Any]) -> str:
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
     """One trajectory a row; a document or file that is itself a list of messages is one trajectory."""
     problems: list[Problem] = []
-    probe = Probe(bundle.file)
+    probe = Probe(bundle.file, most_records=1)
     if probe.shape == "parquet":
         yield from _parquet(bundle, problems)
     elif probe.shape in ("list", "lines") and probe.records and _is_message(probe.records[0]):

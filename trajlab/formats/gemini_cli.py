@@ -59,6 +59,8 @@ def recognise(probe: Probe) -> str | None:
     """``sessionId`` and ``projectHash`` in the document or the first line."""
     if probe.shape not in ("object", "lines"):
         return None
+    if probe.shape == "object" and probe.keys.isdisjoint({"projectHash", "history"}):
+        return None
     if b'"projectHash"' not in probe.head:
         return "history" if _is_history(probe) else None
     if not {"sessionId", "projectHash"} <= probe.keys:

@@ -52,6 +52,7 @@ _TYPES = frozenset(
     {"SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL", *_KINDS}
 )  # fmt: skip
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_TOLD_BY = frozenset({"traceId", "trace_id", "data", "observations"})
 _MARKS = (b"raceId", b"race_id", b"bservations")
 
 
@@ -61,6 +62,8 @@ def recognise(probe: Probe) -> str | None:
         return "observations" if {"type", "trace_id", "parent_observation_id"} <= set(probe.columns) else None
     if probe.shape == "text":
         return "csv" if set(csv_header(probe.head)) >= _CSV else None
+    if probe.shape == "object" and probe.keys.isdisjoint(_TOLD_BY):
+        return None
     if probe.shape not in ("object", "lines", "list") or not any(mark in probe.head for mark in _MARKS):
         return None
     head = mapping(next(iter(probe.records), None))

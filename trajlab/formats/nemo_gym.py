@@ -56,7 +56,7 @@ _ENDS = {
 
 def recognise(probe: Probe) -> str | None:
     """By the request and, for rollouts, the response with output items."""
-    first = first_object(probe, "lines", "object", "list")
+    first = first_object(probe, "lines", "object", "list", keys=("responses_create_params",))
     if first is None or not isinstance(first.get("responses_create_params"), dict):
         return None
     if "_ng_failure_class" in first:

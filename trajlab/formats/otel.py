@@ -35,6 +35,8 @@ _CONVENTIONS = (b'"gen_ai.', b'"openinference.span.kind"')
 
 def recognise(probe: Probe) -> str | None:
     """By the container, with a name of one of the conventions in the first bytes."""
+    if probe.shape == "object" and probe.keys.isdisjoint({"resourceSpans", "context"}):
+        return None
     if probe.shape not in ("object", "lines") or not any(name in probe.head for name in _CONVENTIONS):
         return None
     if "resourceSpans" in probe.keys:

@@ -60,7 +60,7 @@ _TASK_NAMES = ("id", "task_id", "instance_id", "uid")
 
 def recognise(probe: Probe) -> str | None:
     """The variant of the first episode, or ``None``."""
-    first = first_object(probe, "object", "lines", "list")
+    first = first_object(probe, "object", "lines", "list", keys=("trajectories",))
     if first is None or not isinstance(first.get("trajectories"), list):
         return None
     if "episode_id" in first and "training_step" in first:

@@ -63,7 +63,7 @@ _SPLITS = {"val": "validation"}
 
 def recognise(probe: Probe) -> str | None:
     """By columns: lists under the names of one pipeline or the other."""
-    first = first_object(probe, "lines", "object")
+    first = first_object(probe, "lines", "object", keys=("global_step",))
     if first is None or not isinstance(first.get("global_step"), list):
         return None
     if isinstance(first.get("responses"), list) and isinstance(first.get("prompt"), list):

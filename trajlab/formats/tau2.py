@@ -61,13 +61,9 @@ def recognise(probe: Probe) -> str | None:
     """``info``, ``tasks`` and ``simulations`` (or an index of them); a simulation has a reason for its end."""
     if probe.shape != "object":
         return None
-    if b'"termination_reason"' in probe.head:
-        keys = probe.keys
-        if {"termination_reason", "task_id"} <= keys and {"messages", "ticks"} & keys and "info" not in keys:
-            return "folder" if probe.parent_name == "simulations" or "duration" in keys else None
-    if not any(b'"tasks"' in end for end in (probe.head, probe.tail)) and b'"simulations"' not in probe.head:
-        return None
     keys = probe.keys
+    if {"termination_reason", "task_id"} <= keys and {"messages", "ticks"} & keys and "info" not in keys:
+        return "folder" if probe.parent_name == "simulations" or "duration" in keys else None
     if not {"info", "tasks"} <= keys:
         return None
     if "simulations" in keys:

@@ -61,7 +61,7 @@ _ENDS = {
 
 def recognise(probe: Probe) -> str | None:
     """The variant of the first record that has the keys of one."""
-    first = first_object(probe, "lines", "object", "list")
+    first = first_object(probe, "lines", "object", "list", keys=("traces", "nodes", *_RESULT_KEYS))
     if first is None:
         return None
     if isinstance(first.get("traces"), list) and isinstance(first.get("task"), dict):

@@ -26,10 +26,11 @@ def recognise(probe: Probe) -> str | None:
     """By lines that hold a step, its metrics, and at most a time."""
     if probe.shape not in ("lines", "object") or b'"data"' not in probe.head:
         return None
-    first = probe.records[0] if probe.records else None
-    if not isinstance(first, dict) or not _KEYS <= set(first) <= _KEYS | {"timestamp"}:
+    if not _KEYS <= probe.keys <= _KEYS | {"timestamp"}:
         return None
-    return "file_logger" if isinstance(first["data"], dict) and whole(first["step"]) is not None else None
+    first = probe.records[0] if probe.records else None
+    known = isinstance(first, dict) and isinstance(first.get("data"), dict) and whole(first.get("step")) is not None
+    return "file_logger" if known else None
 
 
 def read_metrics(bundle: Bundle) -> Iterator[Metric | Problem]:
