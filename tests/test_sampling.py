@@ -143,9 +143,9 @@ def test_more_than_there_are_is_everyone(corpus: Corpus) -> None:
 def test_the_command_line_writes_the_same_manifest_twice(corpus: Corpus, tmp_path: Path) -> None:
     by = ("--by", "correct", "--by", "period", "--periods", "quarter")
     call: list[str | Path] = ["sample", corpus.folder, "-n", "16", *by]
-    first, second = run_command(*call, "-o", tmp_path / "a.json"), run_command(*call)
+    first, second = run_command(*call, "-o", tmp_path / "new" / "a.json"), run_command(*call)
     assert first.returncode == second.returncode == ExitCode.PASSED
-    assert (tmp_path / "a.json").read_text("utf-8") == second.stdout
+    assert (tmp_path / "new" / "a.json").read_text("utf-8") == second.stdout
     assert "16 of" in first.stdout
     wrong = run_command("sample", corpus.folder, "--set", "nothing=1")
     assert wrong.returncode == ExitCode.USAGE

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
@@ -61,6 +63,20 @@ class InfrastructureError(TrajlabError):
     """Something outside the data failed: a full disk, a killed process, a dead kernel, a time limit."""
 
     exit_code = ExitCode.INFRASTRUCTURE
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Make the folder of a file that is about to be written.
+
+    Raises:
+        InfrastructureError: The system refuses the folder or what is done inside.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def not_written(folder: Path, error: OSError) -> InfrastructureError:

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.errors import writing
 from trajlab.review.labels import Labels
 from trajlab.schema import LABELS
 
@@ -51,9 +52,9 @@ def gold_commands(
 
 
 def write_gold(path: str | Path, rows: list[dict[str, object]]) -> Path:
-    """Write the rows as JSONL."""
-    target = Path(path)
-    target.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    """Write the rows as JSONL; a folder that is missing is made."""
+    with writing(Path(path)) as target:
+        target.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     return target
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from trajlab.errors import UsageError, not_written
+from trajlab.errors import UsageError, writing
 
 SCHEMA = "trajlab-label-1"
 
@@ -56,9 +56,9 @@ class Labels(msgspec.Struct):
     """Lines not read: file, line, reason."""
 
     def write(self, path: str | Path) -> Path:
-        """Write the merged labels as Parquet."""
-        target = Path(path)
-        self.frame.write_parquet(target)
+        """Write the merged labels as Parquet; a folder that is missing is made."""
+        with writing(Path(path)) as target:
+            self.frame.write_parquet(target)
         return target
 
 
@@ -82,16 +82,12 @@ def append(path: str | Path, labels: Iterable[Label]) -> int:
     lines = [msgspec.json.encode(label) + b"\n" for label in labels]
     if not lines:
         return 0
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("a+b") as file:
-            if _open_line(file):
-                lines.insert(0, b"\n")
-            file.write(b"".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise not_written(target, error) from error
+    with writing(target), target.open("a+b") as file:
+        if _open_line(file):
+            lines.insert(0, b"\n")
+        file.write(b"".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
     return sum(line != b"\n" for line in lines)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 import xxhash
 
-from trajlab.errors import UsageError
+from trajlab.errors import UsageError, writing
 
 SCHEMA = "trajlab-sample-1"
 _EXPECTED = "the manifest of a sample"
@@ -78,9 +78,9 @@ class Sample(msgspec.Struct, frozen=True):
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     def write(self, path: str | Path) -> Path:
-        """Write the manifest."""
-        target = Path(path)
-        target.write_bytes(self.to_json())
+        """Write the manifest; a folder that is missing is made."""
+        with writing(Path(path)) as target:
+            target.write_bytes(self.to_json())
         return target
 
     def __str__(self) -> str:

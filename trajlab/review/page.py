@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from trajlab.corpus.corpus import Corpus
-from trajlab.errors import not_written
+from trajlab.errors import writing
 from trajlab.review.rubric import Rubric, load_rubric
 from trajlab.review.viewer import Session, module_source, page_source, style_source
 from trajlab.review.worklist import worklist
@@ -64,12 +64,8 @@ def review_page(
     questions = load_rubric(rubric)
     session = Session(corpus, worklist(corpus, sample, n=n, seed=seed), questions, blind=blind, reviewer=reviewer)
     content = page(session).encode("utf-8")
-    path = Path(out)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(Path(out)) as path:
         path.write_bytes(content)
-    except OSError as error:
-        raise not_written(path, error) from error
     return ReviewPage(path, session.work.id, len(session.work.items), len(content))
 
 
