@@ -22,6 +22,7 @@ from trajlab.corpus.plan import Claim, claim, gathered
 from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
 from trajlab.metric_logs import metric_format
+from trajlab.records import Problem, Trajectory
 from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import FieldMapping
@@ -184,7 +185,7 @@ class _Reader:
         if said.role == "metrics":
             metrics = metric_format(bundle.format)
             return [*metrics.read_metrics(bundle), *facts_of(metrics, bundle)]
-        return list(log_format(bundle.format).read(bundle))
+        return [_anywhere(record) for record in log_format(bundle.format).read(bundle)]
 
     def _copy(self, file: SourceFile) -> SourceFile:
         path = self.root / file.relpath
@@ -198,6 +199,15 @@ class _Reader:
         else:
             whole = records[0] if self.shape == "object" else records
             self.path.write_text(json.dumps(whole), encoding="utf-8")
+
+
+def _anywhere(record: Trajectory | Problem) -> Trajectory | Problem:
+    """A record without its place in the file: a longer value moves all that stand behind it."""
+    if isinstance(record, Trajectory):
+        record.ordinal = ""
+    else:
+        record.offset = None
+    return record
 
 
 def _members(said: Claim) -> list[SourceFile]:
@@ -235,20 +245,25 @@ def _compare(
         known: Fields that count as read untried.
     """
     before = reader.read(records)
-    tried: dict[str, int] = {}
-    read: set[str] = set()
-    untried: set[str] = set()
+    held: dict[str, list[tuple[Place, Any]]] = {}
     for place, value in _leaves(records, ()):
         name = _name(place)
-        if (names is not None and name not in names) or name in read or tried.get(name, 0) >= places:
-            continue
-        if name not in tried and len(tried) >= MOST:
-            untried.add(name)
-            continue
-        tried[name] = tried.get(name, 0) + 1
-        if name in known or any(reader.read(_with(records, place, other)) != before for other in _others(value)):
+        if names is None or name in names:
+            held.setdefault(name, []).append((place, value))
+    tried = list(held)[:MOST]
+    read = {name for name in tried if name in known}
+    for name in tried:
+        changes = ((place, other) for place, value in _spread(held[name], places) for other in _others(value))
+        if name not in read and any(reader.read(_with(records, place, other)) != before for place, other in changes):
             read.add(name)
-    return read, set(tried), len(untried)
+    return read, set(tried), len(held) - len(tried)
+
+
+def _spread(found: list[tuple[Place, Any]], most: int) -> list[tuple[Place, Any]]:
+    """The first, the last and what lies evenly between: a list of tokens may begin with those that are masked."""
+    if len(found) <= most or most == 1:
+        return found[:most]
+    return [found[round(number * (len(found) - 1) / (most - 1))] for number in range(most)]
 
 
 def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
