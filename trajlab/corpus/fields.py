@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -36,7 +37,9 @@ RECORDS = 40
 LONGEST = 2_000_000
 """Bytes of records that are looked at; the first is looked at whatever its length."""
 PLACES = 3
-"""Places of a field that are changed before it counts as unread."""
+"""Places of a field that are changed, each by itself, before it counts as unread."""
+AT_ONCE = 100
+"""Places of a field that are then changed together: of a list of tokens, masks may hide some."""
 MOST = 500
 """Fields that are tried; a document with names of its own as keys may hold any number."""
 LARGEST_DOCUMENT = 20_000_000
@@ -150,7 +153,6 @@ def read_among(said: Claim, members: list[SourceFile], records: list[Any], names
     """Those of the named fields that the reader of a source reads; each is changed in one place."""
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
         reader = _Reader(said, Probe(said.file).shape, Path(folder), members)
-        # One by one: a longer value moves the records behind it, and a place in the file is part of what is read.
         return {name for record in records for name in _compare(reader, [record], names, places=1)[0]}
 
 
@@ -163,6 +165,7 @@ class _Reader:
         self.path = folder / said.file.relpath
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.members = members
+        self._written: dict[int, tuple[Any, str]] = {}
         source = Path(said.file.path)
         beside = [one for one in sorted(source.parent.iterdir()) if one.is_file()][:SIBLINGS]
         for other in {*beside, *(Path(member.path) for member in self.members)} - {source}:
@@ -176,16 +179,22 @@ class _Reader:
             self._write(records)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
             return None
+        return list(map(_anywhere, self._yielded()))
+
+    def _yielded(self) -> Iterator[Any]:
         said = self.said
         files = tuple(self._copy(member) for member in self.members)
         bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
             module = companion_format(bundle.format)
-            return [*outcomes_of(module, bundle), *facts_of(module, bundle)]
-        if said.role == "metrics":
+            yield from outcomes_of(module, bundle)
+            yield from facts_of(module, bundle)
+        elif said.role == "metrics":
             metrics = metric_format(bundle.format)
-            return [*metrics.read_metrics(bundle), *facts_of(metrics, bundle)]
-        return [_anywhere(record) for record in log_format(bundle.format).read(bundle)]
+            yield from metrics.read_metrics(bundle)
+            yield from facts_of(metrics, bundle)
+        else:
+            yield from log_format(bundle.format).read(bundle)
 
     def _copy(self, file: SourceFile) -> SourceFile:
         path = self.root / file.relpath
@@ -194,18 +203,34 @@ class _Reader:
     def _write(self, records: list[Any]) -> None:
         if self.shape == "parquet":
             pq.write_table(pa.Table.from_pylist(records), self.path)
-        elif self.shape == "lines":
-            self.path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            return
+        if self.shape == "lines":
+            data = "".join(map(self._line, records)).encode()
         else:
-            whole = records[0] if self.shape == "object" else records
-            self.path.write_text(json.dumps(whole), encoding="utf-8")
+            data = json.dumps(records[0] if self.shape == "object" else records).encode()
+        # Written over the copy before it: to cut that to nothing first costs ten times the writing.
+        with open(os.open(self.path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            file.write(data)
+            file.truncate()
+
+    def _line(self, record: Any) -> str:
+        """A record as a line; of those written before, which a changed copy shares, it is known."""
+        known = self._written.get(id(record))
+        if known is not None:
+            return known[1]
+        line = json.dumps(record) + "\n"
+        if len(self._written) < RECORDS:
+            self._written[id(record)] = record, line  # held, so that no other gets its id
+        return line
 
 
-def _anywhere(record: Trajectory | Problem) -> Trajectory | Problem:
-    """A record without its place in the file: a longer value moves all that stand behind it."""
+def _anywhere(record: Any) -> Any:
+    """What was yielded without its place in the file: a longer value moves all that stand behind it."""
     if isinstance(record, Trajectory):
         record.ordinal = ""
-    else:
+        for problem in record.problems:
+            problem.offset = None
+    elif isinstance(record, Problem):
         record.offset = None
     return record
 
@@ -253,10 +278,23 @@ def _compare(
     tried = list(held)[:MOST]
     read = {name for name in tried if name in known}
     for name in tried:
-        changes = ((place, other) for place, value in _spread(held[name], places) for other in _others(value))
-        if name not in read and any(reader.read(_with(records, place, other)) != before for place, other in changes):
+        copies = (reader.read(copy) for copy in _copies(records, held[name], places))
+        if name not in read and any(after is not None and after != before for after in copies):
             read.add(name)
     return read, set(tried), len(held) - len(tried)
+
+
+def _copies(records: list[Any], found: list[tuple[Place, Any]], places: int) -> Iterator[list[Any]]:
+    """The records with a field changed: in one place after another, then in many at once."""
+    for number, (place, value) in enumerate(_spread(found, places)):
+        for other in _others(value)[: None if number == 0 else 1]:
+            yield _with(records, place, other)
+    for kind in {0, len(_others(found[0][1])) - 1} if len(found) > 1 else ():
+        together = records
+        for place, value in _spread(found, AT_ONCE):
+            others = _others(value)
+            together = _with(together, place, others[min(kind, len(others) - 1)])
+        yield together
 
 
 def _spread(found: list[tuple[Place, Any]], most: int) -> list[tuple[Place, Any]]:
