@@ -53,7 +53,7 @@ class Reasons(msgspec.Struct, frozen=True):
     matches: tuple[Match, ...]
     """Nearest first."""
     fields: Fields | None
-    """Fields read and passed over; ``None`` where no reader claims it, it is no JSON and no Parquet, or it was not asked."""
+    """Fields read and passed over; ``None`` where no reader claims it, it is no JSON nor Parquet, or nobody asked."""
 
     def lines(self) -> list[str]:
         """The same in words."""
