@@ -42,23 +42,25 @@ def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
         "weather": None,
     }
     path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(record) + "\n")
+    path.write_text(2 * (json.dumps(record) + "\n"))  # what is longer in the first moves the second: it is not read
     fields = fields_of(only_file(path))
     assert fields is not None
     assert fields.read == ("instance_id", "messages.*.content", "messages.*.role")
     assert fields.unknown == ("messages.*.mood.level.*", "weather")
-    assert fields.records == 1
+    assert fields.records == 2
     assert "not known to the reader: messages.*.mood.level.*, weather" in why(only_file(path)).lines()
 
 
 def test_fields_of_a_parquet_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     messages = [{"role": "assistant", "content": "c"}]
-    pq.write_table(pa.Table.from_pylist([{"messages": messages, "reward": 1.0, "note": "n"}]), path)
+    rows = [{"messages": messages, "reward": 1.0, "note": "n", "more": more} for more in ([], [{"a": 1}])]
+    pq.write_table(pa.Table.from_pylist(rows), path)
     fields = fields_of(only_file(path))
     assert fields is not None
     assert fields.read == ("messages.*.content", "messages.*.role", "reward")
-    assert fields.unknown == ("note",)
+    assert fields.unknown == ("more.*.a", "note")
+    assert fields.untried == 1  # no other value fits an empty list among lists of structs
 
 
 def test_what_a_mapping_does_not_name_is_ignored(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def openai_messages(conversation: Conversation, *, as_text: bool) -> list[Row]:
             calls.append({"id": name, "type": "function", "function": {
                 "name": "bash", "arguments": json.dumps(arguments) if as_text else arguments}})
         messages.append({**message, "tool_calls": calls} if calls else message)
-        for name, result in zip(call_ids(number, step), step.results, strict=True):
+        answers = list(zip(call_ids(number, step), step.results, strict=True))
+        for name, result in reversed(answers):  # calls at once end in any order
             messages.append({"role": "tool", "tool_call_id": name, "name": "bash",
                              "content": f"{result.output}[exit code {result.exit_code}]"})
     return messages
@@ -70,7 +71,7 @@ def anthropic_messages(conversation: Conversation) -> list[Row]:
         if pairs:
             messages.append({"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": f"tool{name}", "is_error": r.exit_code != 0,
-                 "content": r.output if number % 2 else [{"type": "text", "text": r.output}]} for name, r in pairs]})
+                 "content": r.output if number % 2 else [{"type": "text", "text": r.output}]} for name, r in reversed(pairs)]})
     return messages
 
 

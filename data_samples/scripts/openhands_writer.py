@@ -60,6 +60,13 @@ class Log:
                 "usage": {"completion_tokens": 40, "prompt_tokens": 900, "total_tokens": 940,
                           "prompt_tokens_details": {"cached_tokens": 300}}}
 
+    def prompted(self, turn: Turn) -> None:
+        """A turn of a model that calls tools in words: nothing but the action is kept."""
+        kind, args = action(turn)
+        made = self.add("agent", message=turn.thought, action=kind, args=args)
+        if kind != "finish":
+            self.add("agent", cause=made["id"], **observation(turn))
+
     def turn(self, *turns: Turn) -> None:
         response = self.response(list(turns))
         for turn, call in zip(turns, response["choices"][0]["message"]["tool_calls"], strict=True):
@@ -165,6 +172,14 @@ def stuck() -> Log:
     return log
 
 
+def prompted() -> Log:
+    log = Log()
+    log.opening()
+    for turn in (LOOK, REPAIR, CHECK, SUBMIT):
+        log.prompted(turn)
+    return log
+
+
 def pairs() -> list[list[Json]]:
     """The oldest rows: what was done and what came of it, two by two, without ids."""
     out = []
@@ -200,6 +215,7 @@ def main(out: Path) -> None:
         row(INSTANCE, solved().events, 5, git_patch=PATCH, report={"resolved": True}),
         row("datekit__week-7", stuck().events, 4, "AgentStuckInLoopError: Agent got stuck in a loop", git_patch=""),
         row("datekit__zone-9", [], 0, "STATUS$ERROR_LLM_INTERNAL_SERVER_ERROR", git_patch=""),
+        row("datekit__year-4", prompted().events, 4, git_patch=PATCH, report={"resolved": False}),
     ])
     old = row(INSTANCE, pairs(), 5, git_patch=PATCH, report={"resolved": False})
     old["metrics"] = {"accumulated_cost": 0.02, "costs": []}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,7 @@ from trajlab.corpus.plan import Claim, claim, gathered
 from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
 from trajlab.metric_logs import metric_format
+from trajlab.records import Problem, Trajectory
 from trajlab.sources.discover import discover
 from trajlab.sources.elements import elements
 from trajlab.sources.field_mapping import FieldMapping
@@ -35,7 +37,9 @@ RECORDS = 40
 LONGEST = 2_000_000
 """Bytes of records that are looked at; the first is looked at whatever its length."""
 PLACES = 3
-"""Places of a field that are changed before it counts as unread."""
+"""Places of a field that are changed, each by itself, before it counts as unread."""
+AT_ONCE = 100
+"""Places of a field that are then changed together: of a list of tokens, masks may hide some."""
 MOST = 500
 """Fields that are tried; a document with names of its own as keys may hold any number."""
 LARGEST_DOCUMENT = 20_000_000
@@ -55,7 +59,7 @@ class Fields(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...]
     """Passed over because the reader does not know them."""
     untried: int
-    """Fields beyond the first 500, not looked at."""
+    """Fields beyond the first 500, and those of which no changed copy can be written."""
     records: int
     """Records looked at."""
 
@@ -149,7 +153,6 @@ def read_among(said: Claim, members: list[SourceFile], records: list[Any], names
     """Those of the named fields that the reader of a source reads; each is changed in one place."""
     with tempfile.TemporaryDirectory(prefix="trajlab-fields-") as folder:
         reader = _Reader(said, Probe(said.file).shape, Path(folder), members)
-        # One by one: a longer value moves the records behind it, and a place in the file is part of what is read.
         return {name for record in records for name in _compare(reader, [record], names, places=1)[0]}
 
 
@@ -162,6 +165,8 @@ class _Reader:
         self.path = folder / said.file.relpath
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.members = members
+        self._written: dict[int, tuple[Any, bytes]] = {}
+        self._encode: Callable[[Any], bytes] | None = None
         source = Path(said.file.path)
         beside = [one for one in sorted(source.parent.iterdir()) if one.is_file()][:SIBLINGS]
         for other in {*beside, *(Path(member.path) for member in self.members)} - {source}:
@@ -175,16 +180,22 @@ class _Reader:
             self._write(records)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
             return None
+        return list(map(_anywhere, self._yielded()))
+
+    def _yielded(self) -> Iterator[Any]:
         said = self.said
         files = tuple(self._copy(member) for member in self.members)
         bundle = Bundle(said.format or "", said.variant or "", files, mapping=said.mapping)
         if said.role == "companion":
             module = companion_format(bundle.format)
-            return [*outcomes_of(module, bundle), *facts_of(module, bundle)]
-        if said.role == "metrics":
+            yield from outcomes_of(module, bundle)
+            yield from facts_of(module, bundle)
+        elif said.role == "metrics":
             metrics = metric_format(bundle.format)
-            return [*metrics.read_metrics(bundle), *facts_of(metrics, bundle)]
-        return list(log_format(bundle.format).read(bundle))
+            yield from metrics.read_metrics(bundle)
+            yield from facts_of(metrics, bundle)
+        else:
+            yield from log_format(bundle.format).read(bundle)
 
     def _copy(self, file: SourceFile) -> SourceFile:
         path = self.root / file.relpath
@@ -193,11 +204,50 @@ class _Reader:
     def _write(self, records: list[Any]) -> None:
         if self.shape == "parquet":
             pq.write_table(pa.Table.from_pylist(records), self.path)
-        elif self.shape == "lines":
-            self.path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            return
+        if self._encode is None:
+            self._encode = msgspec.json.encode if _is_plain(records) else _encoded
+        if self.shape == "lines":
+            data = b"".join(self._line(record, self._encode) for record in records)
         else:
-            whole = records[0] if self.shape == "object" else records
-            self.path.write_text(json.dumps(whole), encoding="utf-8")
+            data = self._encode(records[0] if self.shape == "object" else records)
+        # Written over the copy before it: to cut that to nothing first costs ten times the writing.
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            file.write(data)
+            file.truncate()
+
+    def _line(self, record: Any, encode: Callable[[Any], bytes]) -> bytes:
+        """A record as a line; of those written before, which a changed copy shares, it is known."""
+        known = self._written.get(id(record))
+        if known is not None:
+            return known[1]
+        line = encode(record) + b"\n"
+        if len(self._written) < RECORDS:
+            self._written[id(record)] = record, line  # held, so that no other gets its id
+        return line
+
+
+def _is_plain(records: list[Any]) -> bool:
+    """Whether the faster encoder keeps every value: it knows no NaN, no lone surrogate, no very large number."""
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(records)) == records)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return False
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _anywhere(record: Any) -> Any:
+    """What was yielded without its place in the file: a longer value moves all that stand behind it."""
+    if isinstance(record, Trajectory):
+        record.ordinal = ""
+        for problem in record.problems:
+            problem.offset = None
+    elif isinstance(record, Problem):
+        record.offset = None
+    return record
 
 
 def _members(said: Claim) -> list[SourceFile]:
@@ -225,7 +275,7 @@ def _compare(
     places: int,
     known: frozenset[str] = frozenset(),
 ) -> tuple[set[str], set[str], int]:
-    """Fields that are read, fields that were changed, and the number of those beyond the most.
+    """Fields that are read, fields that were changed, and the number of those that were not.
 
     Args:
         reader: Reads changed copies.
@@ -235,20 +285,43 @@ def _compare(
         known: Fields that count as read untried.
     """
     before = reader.read(records)
-    tried: dict[str, int] = {}
-    read: set[str] = set()
-    untried: set[str] = set()
+    held: dict[str, list[tuple[Place, Any]]] = {}
     for place, value in _leaves(records, ()):
         name = _name(place)
-        if (names is not None and name not in names) or name in read or tried.get(name, 0) >= places:
-            continue
-        if name not in tried and len(tried) >= MOST:
-            untried.add(name)
-            continue
-        tried[name] = tried.get(name, 0) + 1
-        if name in known or any(reader.read(_with(records, place, other)) != before for other in _others(value)):
+        if names is None or name in names:
+            held.setdefault(name, []).append((place, value))
+    tried = list(held)[:MOST]
+    read = {name for name in tried if name in known}
+    changed = set(read)
+    for name in [name for name in tried if name not in read]:
+        answers = (reader.read(copy) for copy in _copies(records, held[name], places))
+        differs = (after != before for after in answers if after is not None)
+        first = next(differs, None)
+        if first is not None:
+            changed.add(name)
+        if first or any(differs):
             read.add(name)
-    return read, set(tried), len(untried)
+    return read, changed, len(held) - len(changed)
+
+
+def _copies(records: list[Any], found: list[tuple[Place, Any]], places: int) -> Iterator[list[Any]]:
+    """The records with a field changed: in one place after another, then in many at once."""
+    for number, (place, value) in enumerate(_spread(found, places)):
+        for other in _others(value)[: None if number == 0 else 1]:
+            yield _with(records, place, other)
+    for kind in {0, len(_others(found[0][1])) - 1} if len(found) > 1 else ():
+        together = records
+        for place, value in _spread(found, AT_ONCE):
+            others = _others(value)
+            together = _with(together, place, others[min(kind, len(others) - 1)])
+        yield together
+
+
+def _spread(found: list[tuple[Place, Any]], most: int) -> list[tuple[Place, Any]]:
+    """The first, the last and what lies evenly between: a list of tokens may begin with those that are masked."""
+    if len(found) <= most or most == 1:
+        return found[:most]
+    return [found[round(number * (len(found) - 1) / (most - 1))] for number in range(most)]
 
 
 def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:

@@ -14,7 +14,7 @@ from trajlab.formats import Variant
 from trajlab.formats._chat_messages import AGENT_ROLES, TOOL_ROLES, ChatMessage, Conversation, plain_text
 from trajlab.formats._chat_salvage import said_of, without_wrong_types
 from trajlab.formats._turns import task_of_prompt
-from trajlab.records import Problem, Trajectory
+from trajlab.records import Message, Problem, Trajectory
 from trajlab.sources.elements import elements
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -95,6 +95,8 @@ class Row(msgspec.Struct, gc=False):
     output_patch: Any = None
     submission: Any = None
     tools: Any = None
+    system: Any = None
+    """Beside the messages, as Anthropic's API has it."""
     test_result: Any = None
 
 
@@ -260,12 +262,19 @@ def _one_row(
         return
     trajectory.ordinal, trajectory.line, trajectory.native_id = ordinal, number, native_id
     trajectory.messages, trajectory.steps = conversation.messages, conversation.steps
+    if (said := _system(row.system)) and not any(message.role == "system" for message in trajectory.messages):
+        trajectory.messages.insert(0, Message("system", said))
     task_of_prompt(trajectory)
     if fixes:
         trajectory.problems.append(Problem("cleaned", ", ".join(fixes), number))
     if dropped:
         trajectory.problems.append(Problem("wrong_type", said_of(list(dropped)), number))
     yield trajectory
+
+
+def _system(value: Any) -> str | None:
+    """A system prompt beside the messages: text, or blocks of it."""
+    return plain_text(value) if isinstance(value, (str, list)) else None
 
 
 def _messages(row: Row) -> list[ChatMessage] | None:

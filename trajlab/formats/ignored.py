@@ -6,11 +6,32 @@ by mistake shows. What a reader does not know, ``trajlab formats --why FILE`` na
 
 from __future__ import annotations
 
+# What a call did, as text beside the call itself; the terminal's surroundings; licences of skills and tools.
+_OPENHANDS_SDK_EVENT = (
+    "action.*", "action_id", "activated_*", "agent.tools.*", "agent_state", "blocked_*", "classification.*", "detail",
+    "extended_content", "id", "llm_message.content.*.cache_prompt", "llm_message.content.*.type",
+    "llm_message.thinking_blocks", "observation.*", "parent_id", "security_risk", "source", "summary",
+    "system_prompt.*", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
+)  # fmt: skip
+_RESPONSES_SETTINGS = (
+    "background", "billing.*", "conversation", "*_penalty", "include*", "kv_transfer_params", "max_*",
+    "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "reasoning*", "safety_identifier",
+    "service_tier", "store", "stream", "temperature", "text*", "tool_choice", "top_*", "truncation", "user",
+)  # fmt: skip
+
 IGNORED: dict[str, tuple[str, ...]] = {
-    # Columns that stand as JSON text in `trajectory_json`, too; it is read.
+    # What the segments say stands in `completion`; their lengths are read.
+    "areal": ("segments.*.text",),
+    # Columns that stand as JSON text in `trajectory_json`, too; it is read. A choice is the agent's whatever its role;
+    # an id or a name tells something where several calls wait for an answer; schemas of tools; words for people.
     "art": (
-        "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs.*", "messages.*",
-        "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.messages_and_choices.*.index",
+        "format_version", "group_json", "group_logs", "group_metadata", "group_metrics", "logs*", "messages*",
+        "metadata", "metrics", "tools", "trajectory_index", "trajectories.*.logs*",
+        "trajectories.*.messages_and_choices.*.index", "trajectories.*.messages_and_choices.*.message.role",
+        "trajectories.*.messages_and_choices.*.message.tool_calls.*.type",
+        "trajectories.*.messages_and_choices.*.name", "trajectories.*.messages_and_choices.*.tool_call_id",
+        "trajectories.*.tools.*.function.description", "trajectories.*.tools.*.function.parameters*",
+        "trajectories.*.tools.*.type",
     ),
     # Ids and the surroundings of spans; a call of a tool repeats what the model asked for.
     "agent_lightning": (
@@ -27,8 +48,14 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "subagent_trajectories.*.steps.*.step_id",
         "steps.*.observation.results.*.subagent_trajectory_ref.*.trajectory_id",
     ),
-    # Read where they tell something: an id or a name where several calls wait for an answer.
-    "chat": ("*.content.*.type", "*.name", "*.tool_call_id", "*.tool_calls.*.type"),
+    # Read where they tell something: an id or a name where several calls wait for an answer. Schemas of tools; what the
+    # provider signs and counts; rules that hacks were planted by.
+    "chat": (
+        "*.content.*.annotations", "*.content.*.signature", "*.content.*.type", "messages.*.id", "*.name",
+        "messages.*.status", "*.summary.*.type", "planted*", "*.tool_call_id", "*.tool_calls.*.type",
+        "*.tool_use_id", "tools.*.function.description", "tools.*.function.parameters*", "tools.*.function.strict",
+        "tools.*.type",
+    ),
     # Places and ids of the session; totals and results that stand in its messages, too.
     "claude_code": (
         "agentId", "cwd", "gitBranch", "is_error", "message.content.*.signature", "message.role",
@@ -65,10 +92,11 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "url",
     ),
     "pi": (
-        "customType", "cwd", "display", "firstKeptEntryId", "label", "message.api", "message.cancelled",
-        "message.customType", "message.display", "message.errorMessage", "message.exitCode", "message.fromId",
-        "message.provider", "message.toolName", "message.truncated", "message.usage.cost.cache*",
-        "message.usage.cost.input", "message.usage.cost.output", "message.usage.totalTokens", "parentId", "provider",
+        "customType", "cwd", "details.*", "display", "firstKeptEntryId", "fromHook", "label", "message.api",
+        "message.cancelled", "message.content.*.type", "message.customType", "message.display", "message.errorMessage",
+        "message.exitCode", "message.fromId", "message.provider", "message.responseId", "message.toolName",
+        "message.truncated", "message.usage.cost.cache*", "message.usage.cost.input", "message.usage.cost.output",
+        "message.usage.totalTokens", "parentId", "provider",
         "targetId", "thinkingLevel", "tokensBefore", "version",
     ),
     # What the terminal showed.
@@ -139,8 +167,17 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "recorded_at", "relative_time", "step", "time", "timestamp", "train/global_step", "trainer/global_step",
         "training/global_step", "training_step", "wall_time",
     ),
-    # A nanosecond more is no other moment; what the spans tell, too.
-    "mlflow": ("*_time_unix_nano", "*execution_duration*", "request.*", "request_time"),
+    # A nanosecond more is no other moment. What the spans tell, too: previews, inputs and outputs, sizes. Who assessed
+    # and when. What a status says matters where a span failed.
+    "mlflow": (
+        "*_time_unix_nano", "assessments", "*assessments.*_id", "*assessments.*_time", "*assessments.*.source.*",
+        "*assessments.*.valid", "client_request_id", "*execution_duration*", "*mlflow.source.type",
+        "*mlflow.spanLogLevel", "*mlflow.spanStartTimeNs", "*mlflow.trace.size*", "*mlflow.trace.tokenUsage",
+        "*mlflow.traceInputs", "*mlflow.traceName", "*mlflow.traceOutputs", "*mlflow.traceRequestId",
+        "*mlflow.trace_schema.version", "*_preview", "*request_time", "request.*", "response", "*spans.*.events",
+        "*spans.*.links", "*spans.*.status.message", "*spans.*.trace_id", "trace",
+        "info.trace_location.*",
+    ),
     # Templates, stack traces, and the provider's own copy of what stands in `actions` and `info`.
     "mini_swe_agent": (
         "trajectory_format", "info.config.*_template", "info.exception_str", "info.traceback", "messages.*.type",
@@ -149,30 +186,49 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "messages.*.extra.response.*", "messages.*.call_id", "messages.*.tool_call_id", "messages.*.tool_calls.*",
         "messages.*.output*",
     ),
+    # Ids of tokens and one side of a ratio, of which the lengths are read; ids and states of items, schemas of tools;
+    # settings of the Responses API, which the response repeats, of the sandbox and of the simulation; whether a failed
+    # attempt is tried again; results of single tests; the simulated user's script.
     "nemo_gym": (
-        "_ng_attempt_index", "info.steps", "response.created_at", "response.output.*.generation_token_ids.*",
-        "response.output.*.prompt_token_ids.*", "response.usage.total_tokens", "responses_create_params.temperature",
-        "terminated",
+        "_ng_attempt_index", "_ng_failure_terminal", "agent_ref.type", "config.*", "details.*", "info.steps",
+        "instance_config.*", "metadata.agent_*", "metadata.config.*", "metadata.environment_setup.*",
+        "metadata.eval_report.*.patch_*", "metadata.eval_report.*.tests_status.*",
+        *(f"{whose}.{name}" for whose in ("response", "responses_create_params") for name in _RESPONSES_SETTINGS),
+        "response.created_at", "response.error", "response.id", "response.input_messages", "response.instructions",
+        "response.metadata", "response.object", "response.output.*.content.*.annotations",
+        "response.output.*.content.*.logprobs", "response.output.*.content.*.type",
+        "response.output.*.encrypted_content", "response.output.*.generation_log_probs.*",
+        "response.output.*.generation_token_ids.*", "response.output.*.id", "response.output.*.prompt_token_ids*",
+        "response.output.*.routed_experts", "response.output.*.status", "response.output.*.summary.*.type",
+        "response.output_messages", "response.tools*", "response.usage.total_tokens",
+        "responses_create_params.tools.*.description", "responses_create_params.tools.*.parameters*",
+        "responses_create_params.tools.*.type", "result.reward_info.*", "task.description.*",
+        "task.evaluation_criteria.*", "task.initial_state*", "task.user_scenario.*", "terminated",
     ),
     "nemo_rl": ("idx", "input_lengths.*", "sample_loss_mask.*", "token_ids.*"),
-    # Display settings, the shell's surroundings, costs and token counts of single calls where a total stands beside.
+    # Display settings, the shell's surroundings, costs and token counts of single calls where a total stands beside,
+    # secrets; the task, which the first message tells; schemas of tools; arguments that stand in the model's own call.
     "openhands": (
-        "args.*", "extras", "extras.*", "*.extras", "*.extras.*", "*.args.blocking", "*.args.confirmation_state",
+        "args.*", "*.agent_class", "*.file_urls", "history.*.args.cwd", "history.*.args.file_text",
+        "history.*.args.insert_line", "history.*.args.is_static", "history.*.args.query", "history.*.args.recall_type",
+        "history.*.args.view_range*", "*.args.tools.*.function.description", "*.args.tools.*.function.parameters*",
+        "*.args.tools.*.type", "instance.*", "instruction", "*api_key",
+        "*aws_*_key*", "history.*.images_urls", "history.*.kernel_init_code", "history.*.llm_metrics.*",
+        "metrics.accumulated_token_usage.model", "metrics.accumulated_token_usage.response_id", "metrics.condenser",
+        "extras", "extras.*", "*.extras", "*.extras.*", "*.args.blocking", "*.args.confirmation_state",
         "*.args.hidden", "*.args.start", "*.message", "*.observation", "*.success", "*.action_risk", "*.command_id",
         "*.id", "*.image_urls", "*.is_confirmed", "*.keep_prompt", "*.wait_for_response", "base_commit",
         "comment_success", "issue.*", "issue_type", "message", "metrics.accumulated_token_usage.cache_write_tokens",
         "metrics.costs*", "metrics.response_latencies*", "metrics.token_usages.*", "result_explanation",
         "*tool_call_metadata.*",
     ),
-    # What a call did, as text beside the call itself; the terminal's surroundings; licences of skills and tools.
+    # The same of events alone and in rows; the task, which the first message tells; secrets, lists among the settings.
     "openhands_sdk": (
-        "action.*", "action_id", "activated_*", "agent.tools.*", "agent_state", "blocked_*", "classification.*",
-        "confirmation_policy.kind", "detail", "extended_content", "head_is_empty", "id", "invoked_skills",
-        "last_user_message_id", "leaf_event_id", "llm_message.content.*.cache_prompt", "llm_message.content.*.type",
-        "llm_message.thinking_blocks", "metrics*", "observation.*", "history.*.observation.metadata.*", "parent_id",
-        "persistence_dir", "secret_registry.*", "security_risk", "source", "stats.*", "stuck_detection", "summary",
-        "system_prompt.*", "tags", "test_result", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
-        "value.usage_to_metrics.*", "workspace.*",
+        *_OPENHANDS_SDK_EVENT, *(f"history.*.{name}" for name in _OPENHANDS_SDK_EVENT),
+        "*api_key", "agent.include_default_tools.*", "confirmation_policy.kind", "critic_result", "head_is_empty",
+        "instance", "instruction", "invoked_skills", "last_user_message_id", "leaf_event_id", "metrics*",
+        "persistence_dir", "responses_reasoning_item", "runtime_runs", "secret_registry.*", "stats.*",
+        "stuck_detection", "tags", "test_result", "value.usage_to_metrics.*", "workspace.*",
     ),
     # The resource, names and ids of spans: their order and the ids of calls tell what belongs together.
     "otel": (
@@ -181,8 +237,10 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "resourceSpans.*.status", "resourceSpans.*.status.message",
     ),
     "predictions": ("*.model_patch", "*.model_name_or_path", "*full_output", "*model_stats*", "*cost"),
+    # The environment, which tells the task where `ds` does not; what the tests printed, of which the reward is made.
     "r2e_gym": (
-        "max_steps_absolute", "max_token_limit", "reward_calc_time", "trajectory_steps.*.llm_exec_time",
+        "docker_image", "env_args", "max_steps_absolute", "max_token_limit", "reward_calc_time", "test_output",
+        "trajectory_steps.*.done", "trajectory_steps.*.info", "trajectory_steps.*.llm_exec_time",
         "trajectory_steps.*.step_count", "trajectory_steps.*.step_idx", "trajectory_steps.*.token_usage_total",
         "trajectory_steps.*.total_time_traj",
     ),
@@ -192,6 +250,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "task.metadata", "timing", "trajectories.*.info", "trajectories.*.input", "trajectories.*.metadata",
         "trajectories.*.output", "trajectories.*.task", "trajectories.*.timing", "trajectories.*.steps.*",
     ),
+    # The data set and the answer it expects; what else it says of a task has its own names.
+    "skyrl": ("data_source", "env_extras.data_source", "env_extras.reward_spec.*"),
     "roll": ("ground_truth.*", "sampling_params.*", "tag.*"),
     "swe_agent": (
         "*environment", "*history.*", "*.query.*", "trajectory.*.messages.*", "*info.edited_files*", "*info.review.*",
@@ -208,7 +268,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
     "terminal_bench": (
         "id", "instruction", "model", "parser_results*", "recording_path", "test_*_at", "trial_*_at",
     ),
-    "tinker": ("idx",),
+    "tinker": ("idx", "logs", "turns.*.metadata"),
     # Where the trainer stands, which the rows of its history tell; search of hyperparameters; states of callbacks.
     "trainer_state": (
         "best_*", "epoch", "global_step", "is_*", "num_input_tokens_seen", "stateful_callbacks*", "total_flos",
@@ -217,10 +277,25 @@ IGNORED: dict[str, tuple[str, ...]] = {
     # Named, not joined.
     "trainer_sidecars": ("*",),
     "trl": ("completion.*.name", "completion.*.tool_calls.*.type"),
-    # Metrics flattened to the top stand in `metrics`, too; clocks of the phases beside their durations.
+    # Metrics flattened to the top stand in `metrics`, too; clocks of the phases beside their durations. Where the first
+    # of several ways to tell a thing is there, the others are not read: task, run and its kind, why it ended. One side
+    # of a ratio, which a trainer's annotation makes whole; the graph, whose nodes stand in order; schemas of tools,
+    # the task's data and hardware, what the harness and the provider keep for themselves.
     "verifiers": (
-        "answer_reward", "correct", "format", "*calls.*.time.*", "errors.*.message", "errors.*.traceback",
-        "*nodes.*.token_ids.*", "traces.*.nodes.*.parent", "*num_output_tokens", "*task.data.artifact_max_bytes",
-        "*task.data.idx", "*timing.*", "*version",
+        "answer", "answer_reward", "correct", "format", "tool_reward", "*agent.config.runtime.allow.*",
+        "*agent.runtime", "*calls.*.acp", "*calls.*.endpoint", "*calls.*.error", "*calls.*.policy",
+        "*calls.*.sampling", "*calls.*.time.*", "completion.*.name", "completion.*.tool_call_id",
+        "completion.*.tool_calls.*.type", "env.*", "error.error_chain_*", "*error_chain", "*errors.*.message",
+        "*errors.*.traceback", "*errors.*.type", "*extra_usage", "info", "traces.*.info", "*is_completed",
+        "*mm_token_type_id_map", "*nodes.*.entropies", "*nodes.*.is_content", "nodes.*.logprobs*",
+        "*nodes.*.loss_weights", "*nodes.*.message.name", "*nodes.*.message.provider_state",
+        "*nodes.*.message.tool_calls.*.namespace", "*nodes.*.message.tool_calls.*.type", "*nodes.*.parent",
+        "*nodes.*.semantic_parents", "*nodes.*.token_ids.*", "*num_output_tokens", "ok", "traces.*.ok",
+        "*request_rewrites", "*response_rewrites", "*root_reply", "run.id", "run.type", "*task.data.*", "task.hash",
+        "*task.type", "*timing.*", "*tool_defs.*.description", "*tool_defs.*.parameters*", "*tools.*.description",
+        "*tools.*.namespace", "*tools.*.parameters*", "*tools.*.strict", "*tools.*.type", "*version",
+        "verifiers.commit",
     ),
+    # What the reward function extracted and counted, as text, and what it was held against; messages, not turns.
+    "verl": ("gts*", "has_answer", "i", "num_turns", "pred"),
 }  # fmt: skip

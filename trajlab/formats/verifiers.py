@@ -189,10 +189,18 @@ def _seconds(fields: Fields) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
+def _error(fields: Fields) -> str | None:
+    """Name of the error: in an object, in older files a text."""
+    error = fields.value["error"]
+    said = error if isinstance(error, str) else fields.inner("error").text("error")
+    return said.strip().split("\n")[0][:200] if said else None
+
+
 def _add_end(trajectory: Trajectory, fields: Fields) -> None:
     stop = trajectory.stop_reason = fields.text("stop_condition")
     if "error" in fields:
         trajectory.termination = "infrastructure_error"
+        trajectory.stop_reason = _error(fields) or stop  # `has_error` tells less
     elif fields.truth("is_truncated"):
         trajectory.termination = "truncated_budget"
     elif stop is not None:

@@ -55,9 +55,9 @@ VARIANTS: dict[str, Variant] = {
 
 _BASE_KEYS = frozenset({"input", "output", "gts", "score", "step", "uid", "request_id"})
 _NOT_COMPONENTS = frozenset(
-    {"reward", "index", "idx", "i", "id", "epoch", "split", "data_source", "num_turns"}
+    {"reward", "index", "idx", "i", "id", "epoch", "split", "data_source", "num_turns", "pred"}
 )
-"""Extras that are no component: ``reward`` is the total once more, the others keep books."""
+"""Extras that are no component: ``reward`` is the total once more, ``pred`` an answer, the others keep books."""
 _NOT_COMPONENT_SUFFIXES = ("_id", "_index", "_idx", "_step", "_steps", "_turns", "_length", "_tokens")
 _COMPONENT_WORDS = re.compile(r"acc|reward|score|format|bonus|penalt|correct|success")
 """Under these names text may be a number: 0.8 and later write numpy scalars as text, but ``pred`` is text."""
