@@ -261,7 +261,7 @@ def _others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, (int, float)):
-        return [value + 1 if math.isfinite(value) else 1.0]
+        return [value + 1 if isinstance(value, int) or math.isfinite(value) else 1.0]
     if isinstance(value, str):
         return [value + "x", "other"]
     return ["other", 7, True, ["other"], {"other": 1}]

@@ -122,10 +122,13 @@ def _without_lone_escapes(text: str, fixes: set[str]) -> str:
     return _ESCAPE.sub(replace, text)
 
 
+_FOREIGN = ("True", "False", "None", "nan", "inf", "np.", "numpy.")
+"""Parts of all that is turned into JSON, but for control characters."""
+_CONTROL_BETWEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
 _TOKEN = re.compile(
     rf"(?P<string>{_STRING})"
-    r"|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f]++)"
+    rf"|(?P<control>{_CONTROL_BETWEEN.pattern}++)"
     r"|(?:np|numpy)\.(?:float|int|uint|bool)\w*+\(\s*+(?P<scalar>[-+\w.]++)\s*+\)"
     r"|(?P<number>[-+]?\d[-+.\w]*+)"
     r"|(?P<word>[-+]?[A-Za-z_][\w.]*+)",
@@ -150,8 +153,11 @@ _WORDS = {
 def _without_foreign_tokens(text: str, fixes: set[str]) -> str:
     """Turn Python literals and control characters *outside strings* into JSON.
 
-    One pass with possessive quantifiers: every character is taken once.
+    One pass with possessive quantifiers: every character is taken once. It is spared a text that holds nothing of
+    the kind anywhere: one that is only cut short may be large.
     """
+    if not any(part in text for part in _FOREIGN) and not _CONTROL_BETWEEN.search(text):
+        return text
 
     def replace(match: re.Match[str]) -> str:
         if match["control"] is not None:
