@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import archive_mutants
@@ -14,9 +15,8 @@ import text_mutants
 from chance import Chance
 from corpora_in_tests import SAMPLES, sample_files, shared_folder
 
-from trajlab.corpus.plan import claim
+from trajlab.corpus.plan import Claim, claim
 from trajlab.formats import log_format
-from trajlab.sources.discover import discover
 from trajlab.sources.files import SourceFile
 from trajlab.sources.probe import Probe
 
@@ -50,23 +50,55 @@ Beside = tuple[tuple[str, bytes], ...]
 
 @dataclass(frozen=True)
 class Sample:
-    """A log to break, and the path it is read under."""
+    """A log to break; what is known of it is found out when it is asked for."""
 
     name: str
-    data: bytes
-    family: str
-    """What its bytes are: JSON lines, JSON, zip …"""
-    by_record: bool
-    """Each of its lines, elements or members is a record of its own, not a piece of one conversation."""
-    role: str
-    """As the planner has it: log, companion, metrics …"""
-    beside: Beside = ()
+    """The path it is read under, below ``root``."""
+    root: Path
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.root / self.name
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its bytes."""
+        return self.path.read_bytes()
+
+    @property
+    def family(self) -> str:
+        """What its bytes are: JSON lines, JSON, zip …"""
+        return FAMILIES[PurePosixPath(self.name).suffix]
 
     @property
     def group(self) -> str:
         """Its format; of metric logs, the layout."""
         parts = self.name.split("/")
         return "/".join(parts[:2]) if parts[0] == "metric_logs" else parts[0]
+
+    @cached_property
+    def claimed(self) -> Claim:
+        """What the planner makes of it."""
+        found = self.path.stat()
+        return claim(SourceFile(str(self.root), self.name, str(self.path), found.st_size, found.st_mtime_ns), None)
+
+    @cached_property
+    def by_record(self) -> bool:
+        """Each of its lines, elements or members is a record of its own, not a piece of one conversation."""
+        found = self.claimed
+        if found.role == "metrics":
+            return self.family == "JSON lines"
+        whole = found.role != "log" or log_format(found.format or "").VARIANTS[found.variant or ""].whole
+        return not whole and not found.group and Probe(found.file).shape in ("lines", "list", "zip")
+
+    @cached_property
+    def beside(self) -> Beside:
+        """The other files of its conversation."""
+        if not self.claimed.group:
+            return ()
+        near = [other for other in sorted(self.path.parent.rglob("*")) if other.is_file() and other != self.path]
+        return tuple((other.relative_to(self.root).as_posix(), other.read_bytes()) for other in near[:MOST_BESIDE])
 
 
 @dataclass
@@ -85,38 +117,16 @@ class Mutant:
     """Elements or members that are broken, where all others are as they were."""
 
 
-def sample_of(name: str, path: Path, root: Path | None = None) -> Sample:
-    """A sample, its family and, below ``root``, the files of its conversation."""
-    file = discover([path]).files[0]
-    claimed = claim(file, None)
-    beside: list[tuple[str, bytes]] = []
-    if root is not None and claim(file_below(root, name), None).group:
-        near = [other for other in sorted(path.parent.rglob("*")) if other.is_file() and other != path]
-        beside = [(other.relative_to(root).as_posix(), other.read_bytes()) for other in near[:MOST_BESIDE]]
-    whole = claimed.role == "log" and log_format(claimed.format or "").VARIANTS[claimed.variant or ""].whole
-    listed = claimed.role == "log" and not whole and not claimed.group and Probe(file).shape in ("lines", "list", "zip")
-    family = FAMILIES[PurePosixPath(name).suffix]
-    by_record = listed or (claimed.role == "metrics" and family == "JSON lines")
-    return Sample(name, path.read_bytes(), family, by_record, claimed.role, tuple(beside))
-
-
-def file_below(root: Path, name: str) -> SourceFile:
-    """A file as found below a root."""
-    path = root / name
-    found = path.stat()
-    return SourceFile(str(root), name, str(path), found.st_size, found.st_mtime_ns)
-
-
 def samples(*, shared: bool = True) -> list[Sample]:
     """Every sample log; those beside the repository, too, where they are."""
-    found = [sample_of(name, SAMPLES / name, SAMPLES) for name in sample_files()]
+    found = [Sample(name, SAMPLES) for name in sample_files()]
     folder = shared_folder() if shared else None
     if folder is not None:
-        for place in _SHARED:
-            for path in sorted((folder / "samples" / place).rglob("*.json*")):
-                if path.stat().st_size <= _LARGEST:
-                    name = path.relative_to(folder / "samples").as_posix()
-                    found.append(sample_of(name, path))
+        root = folder / "samples"
+        paths = [path for place in _SHARED for path in sorted((root / place).rglob("*.json*"))]
+        sizes = [path.stat().st_size for path in paths]
+        kept = [path for path, size in zip(paths, sizes, strict=True) if size <= _LARGEST]
+        found += [Sample(path.relative_to(root).as_posix(), root) for path in kept]
     return found
 
 
@@ -179,7 +189,7 @@ def _broken_lines(sample: Sample, all_samples: list[Sample], rng: Chance) -> Mut
     original = mutants.unpacked(sample.data, suffix) if sample.family == "compressed" else sample.data
     lines = [line for line in original.split(b"\n") if line]
     # What is mostly no row of metrics is no log of metrics.
-    most = (len(lines) - 1) // 2 if sample.role == "metrics" else len(lines) - 1
+    most = (len(lines) - 1) // 2 if sample.claimed.role == "metrics" else len(lines) - 1
     broken = set(rng.sample(range(1, len(lines)), min(most, rng.randint(1, 3)))) if most > 0 else set()
     out: list[bytes] = []
     intact: list[bytes] = []

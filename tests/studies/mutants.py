@@ -196,7 +196,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def unpacked(data: bytes, suffix: str) -> bytes:
     """What a compressed sample holds."""
     if suffix == ".zst":
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
+            return stream.readall()
     return gzip.decompress(data) if suffix == ".gz" else lzma.decompress(data)
 
 
