@@ -7,6 +7,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -53,10 +54,10 @@ def hostile_value(rng: Chance) -> Any:
     if pick < 7:
         return rng.told("huge number", rng.choice(NUMBERS))
     if pick < 9:
-        return rng.told("wrong type", rng.choice((*PLAIN, *SHAPES)))
+        return rng.told("wrong type", deepcopy(rng.choice((*PLAIN, *SHAPES))))
     if pick < 11:
         return rng.told("deep nesting", nested(rng.choice(DEPTHS[:2]), rng.random() < 0.5))
-    return rng.told("wrong type", rng.choice(NEARLY_RIGHT))
+    return rng.told("wrong type", deepcopy(rng.choice(NEARLY_RIGHT)))
 
 
 def nested(depth: int, objects: bool) -> Any:
