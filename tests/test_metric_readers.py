@@ -206,6 +206,8 @@ def test_steps_that_no_bar_tells_are_counted_and_that_is_told(tmp_path: Path) ->
     rows, problems = read(written(tmp_path / "train.log", text))
     assert [row.step for row in rows if row.raw_name == "loss"] == [1, 2, 3]
     assert [problem.code for problem in problems] == ["metrics_steps"]
+    rows, _ = read(written(tmp_path / "train.log", TRL.replace("'0.75'", "'1e308'")))
+    assert {row.step for row in rows} == {1, 2}  # an epoch that is no epoch dates nothing
 
 
 @pytest.mark.parametrize("name", ["notes.md", "rows.jsonl", "train.py"])

@@ -252,6 +252,9 @@ def check(run: Fuzz, together: list[Mutant], outcome: Outcome) -> Iterator[tuple
     """Read mutants beside each other, and each alone of which anything is odd then; yields (place, what is wrong)."""
     seen = run.look(together)
     outcome.slowest = max(outcome.slowest, round(seen.seconds, 2))
+    if seen.peak_mb > max(outcome.peak_mb, MEMORY_MB / 2):
+        heavy = [(mutant.name, mutant.kinds, len(mutant.data)) for mutant in together if "bomb" in mutant.kinds]
+        print(f"{outcome.mutants} read, {seen.peak_mb:.0f} MB at most: {heavy}", file=sys.stderr, flush=True)
     outcome.peak_mb = max(outcome.peak_mb, round(seen.peak_mb, 1))
     outcome.trajectories += sum(found.total() for found in seen.found.values())
     outcome.problems += seen.problems

@@ -133,10 +133,11 @@ def samples(*, shared: bool = True) -> list[Sample]:
 def make_mutant(all_samples: list[Sample], seed: int, number: int) -> Mutant:
     """The mutant of that number; one in twelve stands under a hostile path."""
     rng = Chance(seed * 1_000_003 + number)
-    # Every format as often as any other, however many files its samples have.
+    # Every format as often as any other, and in it what its files are, however many files its samples have.
     groups = sorted({sample.group for sample in all_samples})
-    chosen = groups[number % len(groups)]
-    sample = rng.choice([sample for sample in all_samples if sample.group == chosen])
+    own = [sample for sample in all_samples if sample.group == groups[number % len(groups)]]
+    family = rng.choice(sorted({sample.family for sample in own}))
+    sample = rng.choice([sample for sample in own if sample.family == family])
     mutant = _mutant_of(sample, all_samples, rng)
     if rng.random() < 1 / 12:
         mutant.name, mutant.intact, mutant.broken = mutants.hostile_path(mutant.name, rng), [], 0

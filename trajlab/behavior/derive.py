@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
+from trajlab.behavior.caching import cached_by_text
 from trajlab.behavior.hack_rules import BY_ID as HACK_RULES
 from trajlab.behavior.hack_rules import RULES_VERSION as HACK_RULES_VERSION
 from trajlab.behavior.hacking import Hit, hack_candidates
@@ -60,12 +60,12 @@ def _tool_mask(call: ToolCall) -> int:
     if kind == "python" and arguments is not None:
         code = next((arguments[name] for name in CODE_ARGUMENTS if name in arguments), None)
         if isinstance(code, str):
-            return _code_mask(call.tool or "", code)
+            return _code_mask(code, call.tool or "")
     return mask_of(labels_of_tool(call.tool, arguments))
 
 
-@lru_cache(maxsize=512)
-def _code_mask(tool: str, code: str) -> int:
+@cached_by_text(maxsize=512)
+def _code_mask(code: str, tool: str) -> int:
     return mask_of(labels_of_tool(tool, code))
 
 

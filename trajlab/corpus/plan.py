@@ -50,6 +50,7 @@ _DUMP_FOLDERS = frozenset(
 )  # fmt: skip
 # Files that stand in a folder named for their task.
 _IN_OWN_FOLDER = frozenset({"report.json", "trajectory.json", "result.json"})
+_CLOSED = frozenset({"unreadable", "truncated_archive", "expansion_limit"})
 _ATTEMPT = re.compile(r"(?:attempt|trial|sample|repeat)[-_]?(\d{1,6})")
 
 
@@ -116,7 +117,7 @@ def claim_of(probe: Probe, run: str | None, mapping: FieldMapping | None = None)
             file, own_run, "unclaimed", problem=Problem("ambiguous_format", f"several readers claim it: {names}")
         )
     if not claims:
-        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
+        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe) or _closed(probe))
     name, role, variant = claims[0]
     if role != "log":
         return Claim(file, own_run, role, name, variant)
@@ -161,6 +162,12 @@ def _cut_off(probe: Probe) -> Problem | None:
         return None
     message = f"the document ends in the middle, at byte {probe.file.size:,}; it is read once it is complete"
     return Problem("truncated", message)
+
+
+def _closed(probe: Probe) -> Problem | None:
+    """What kept a Parquet file or an archive that no reader claims from being looked into."""
+    told = [problem.message for problem in probe.problems if problem.code in _CLOSED]
+    return Problem("unrecognised", f"no reader claims it: {told[0]}") if told else None
 
 
 def run_of(file: SourceFile, group: str = "") -> str:
