@@ -163,6 +163,30 @@ def test_many_unreadable_lines_are_written_on_the_way() -> None:
     assert [height for name, height in written if name == "trajectories"] == [1]
 
 
+@pytest.mark.parametrize("objects", [False, True])
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("r2e_gym/lines/demo.jsonl", "problem_statement"), ("r2e_gym/lines/demo.jsonl", "thought"),
+        ("openhands_sdk/output/output.jsonl", "content"), ("nemo_gym/word_problems/rollouts.jsonl", "summary"),
+    ],
+)  # fmt: skip
+def test_a_value_nested_too_deeply_costs_its_record_at_most(
+    name: str, field: str, objects: bool, tmp_path: Path
+) -> None:
+    lines = (SAMPLES / name).read_text("utf-8").splitlines()
+    opening, closing = ('{"content":', "}") if objects else ("[", "]")
+    deep = opening * 700 + '"bottom"' + closing * 700
+    at = next(n for n, line in enumerate(lines) if n and f'"{field}":' in line)
+    start = re.search(rf'"{field}":\s*', lines[at]).end()  # type: ignore[union-attr]
+    end = json.JSONDecoder().raw_decode(lines[at], start)[1]
+    lines[at] = lines[at][:start] + deep + lines[at][end:]
+    (tmp_path / Path(name).name).write_text("\n".join(lines) + "\n", "utf-8")
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.collect().height >= len(lines) - 1
+    assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
+
+
 @pytest.mark.parametrize("depth", [400, 900, 50_000])
 @pytest.mark.parametrize("name", ["terminal_bench", "openhands_sdk", "openhands", "harbor"])
 def test_a_file_nested_too_deeply_is_no_defect(name: str, depth: int, tmp_path: Path) -> None:

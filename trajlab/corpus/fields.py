@@ -168,6 +168,8 @@ class _Reader:
 
     def read(self, records: list[Any]) -> list[Any] | None:
         """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
+        if self.shape == "parquet" and not all(isinstance(record, dict) for record in records):
+            return None
         try:
             self._write(records)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):

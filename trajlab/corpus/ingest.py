@@ -199,7 +199,7 @@ def _nothing_to_read(sources: Sequence[str | Path], claims: Sequence[Claim]) -> 
 
 
 def _is_named_as_data(relpath: str) -> bool:
-    return relpath.lower().endswith(_DATA_SUFFIXES) or PurePosixPath(relpath).name.startswith(_EVENT_FILE)
+    return relpath.lower().endswith(_DATA_SUFFIXES) or _EVENT_FILE in PurePosixPath(relpath).name
 
 
 def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim]) -> list[FoundProblem]:

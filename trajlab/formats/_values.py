@@ -119,11 +119,19 @@ def content_text(content: Any) -> str:
     """Text of a message's content: a text, a list of parts with their text, null."""
     if isinstance(content, str):
         return content
-    if isinstance(content, list):
-        return "\n".join(filter(None, map(content_text, content)))
-    if isinstance(content, dict):
-        return next((content_text(content[key]) for key in ("text", "content", "output") if content.get(key)), "")
-    return "" if content is None else dumped(content)
+    pieces: list[str] = []
+    waiting = [content]
+    while waiting:  # not by calls of its own: a log may nest deeper than those reach
+        here = waiting.pop()
+        if isinstance(here, str):
+            pieces.append(here)
+        elif isinstance(here, list):
+            waiting.extend(reversed(here))
+        elif isinstance(here, dict):
+            waiting.extend([here[key] for key in ("text", "content", "output") if here.get(key)][:1])
+        elif here is not None:
+            pieces.append(dumped(here))
+    return "\n".join(filter(None, pieces))
 
 
 def joined(texts: Iterable[str | None]) -> str | None:
@@ -199,7 +207,11 @@ def rows_with(bundle: Bundle, key: str, build: Callable[[dict[str, Any], Bundle]
         if not isinstance(row, dict) or not isinstance(row.get(key), list):
             yield Problem("unreadable_record", f"no row with a list `{key}`", line.number, line.offset)
             continue
-        trajectory = build(row, bundle)
+        try:
+            trajectory = build(row, bundle)
+        except RecursionError:
+            yield Problem("unreadable_record", "a value is nested too deeply", line.number, line.offset)
+            continue
         trajectory.ordinal, trajectory.line = str(line.offset), line.number
         yield trajectory
     yield from problems
