@@ -72,6 +72,8 @@ class Outcome:
     slowest: float = 0.0
     """Seconds of computing for those that were read together, at most."""
     peak_mb: float = 0.0
+    held_mb: list[int] = field(default_factory=list)
+    """What the process held before the first mutants and after every thousand."""
     failures: dict[str, int] = field(default_factory=dict)
     changes: dict[str, dict[str, int]] = field(default_factory=dict)
     """Mutants by what their bytes are and by what was done to them; one may be changed in several ways."""
@@ -135,6 +137,8 @@ class Seen:
 
     seconds: float = 0.0
     """Of computing: a busy machine is no defect."""
+    held_mb: float = 0.0
+    """By the process before it: what grows here, leaks."""
     peak_mb: float = 0.0
     """Of the whole process."""
     whole: str = ""
@@ -201,7 +205,7 @@ class Fuzz:
         """Read mutants beside each other."""
         seen = Seen(each=[[] for _ in together])
         expected = [self.expected(mutant) for mutant in together]
-        forget_peak()
+        seen.held_mb = forget_peak() / 2**20
         begun = time.process_time()
         try:
             signal.setitimer(signal.ITIMER_PROF, HANGS_AFTER)
@@ -251,6 +255,8 @@ def allowed(mutant: Mutant) -> float:
 def check(run: Fuzz, together: list[Mutant], outcome: Outcome) -> Iterator[tuple[int, str]]:
     """Read mutants beside each other, and each alone of which anything is odd then; yields (place, what is wrong)."""
     seen = run.look(together)
+    if outcome.mutants % 1000 == 0 or not outcome.held_mb:
+        outcome.held_mb.append(round(seen.held_mb))
     outcome.slowest = max(outcome.slowest, round(seen.seconds, 2))
     if seen.peak_mb > max(outcome.peak_mb, MEMORY_MB / 2):
         heavy = [(mutant.name, mutant.kinds, len(mutant.data)) for mutant in together if "bomb" in mutant.kinds]
