@@ -187,6 +187,27 @@ def test_a_value_nested_too_deeply_costs_its_record_at_most(
     assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
 
 
+@pytest.mark.parametrize("digits", ["9" * 5000, "\u00b2", "\u0663"])
+def test_digits_that_are_no_number_are_no_defect(digits: str, tmp_path: Path) -> None:
+    document = {
+        "info": {"config": {"agent": {"step_limit": digits}}, "exit_status": "submitted"},
+        "messages": [
+            {"role": "system", "content": "a"},
+            {"role": "user", "content": "b"},
+            {"role": "assistant", "content": "```bash\nls\n```"},
+            {"role": "user", "content": f"<returncode>{digits}</returncode>\n<output>\nc</output>"},
+        ],
+        "trajectory_format": "mini-swe-agent-1",
+    }
+    (tmp_path / "a.traj.json").write_text(json.dumps(document))
+    events = tmp_path / "sessions" / "s" / "events"
+    shutil.copytree(next((SAMPLES / "openhands").rglob("events")), events)
+    next(events.glob("*.json")).rename(events / f"{digits[:100]}.json")
+    corpus = trajlab.read(tmp_path)
+    assert set(corpus.trajectories.collect()["format"]) == {"mini_swe_agent", "openhands"}
+    assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
+
+
 @pytest.mark.parametrize("depth", [400, 900, 50_000])
 @pytest.mark.parametrize("name", ["terminal_bench", "openhands_sdk", "openhands", "harbor"])
 def test_a_file_nested_too_deeply_is_no_defect(name: str, depth: int, tmp_path: Path) -> None:

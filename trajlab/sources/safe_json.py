@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -224,6 +225,14 @@ def to_float(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def added(numbers: Collection[float]) -> float | None:
+    """The exact sum of finite numbers; ``None`` where there are none, or where it is larger than any float."""
+    try:
+        return math.fsum(numbers) if numbers else None
+    except OverflowError:
+        return None
 
 
 def to_int(value: object) -> int | None:
