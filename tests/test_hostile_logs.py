@@ -187,6 +187,14 @@ def test_a_value_nested_too_deeply_costs_its_record_at_most(
     assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
 
 
+def test_a_whole_record_of_another_format_further_down_does_not_take_the_file(tmp_path: Path) -> None:
+    rows = (SAMPLES / "hacks" / "look_alikes" / "rows.jsonl").read_bytes().splitlines(keepends=True)
+    foreign = (SAMPLES / "openhands" / "resolver" / "output.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (tmp_path / "rows.jsonl").write_bytes(b"".join([*rows[:2], foreign, *rows[2:]]))
+    found = trajlab.read(tmp_path).trajectories.collect()
+    assert set(found["format"]) == {"chat"} and found.height >= len(rows)
+
+
 @pytest.mark.parametrize("digits", ["9" * 5000, "\u00b2", "\u0663"])
 def test_digits_that_are_no_number_are_no_defect(digits: str, tmp_path: Path) -> None:
     document = {

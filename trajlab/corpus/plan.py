@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -134,7 +135,19 @@ def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
     claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
     claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
     claims += [(n, "metrics", v) for n in METRIC_LOGS if (v := metric_format(n).recognise(probe))]
+    if len(claims) == 1 and claims[0][1] == "log" and probe.shape == "lines" and len(probe.records) > 1:
+        return _of_first_record(probe, claims)
     return claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+
+
+def _of_first_record(probe: Probe, claims: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Lines whose first record a fallback reader knows, and the one that claims them does not: they are its own."""
+    alone = copy(probe)
+    alone.__dict__["records"] = probe.records[:1]
+    if log_format(claims[0][0]).recognise(alone) is not None:
+        return claims
+    known = [log_format(n).recognise(alone) is not None and log_format(n).recognise(probe) for n in FALLBACK_LOGS]
+    return [(n, "log", v) for n, v in zip(FALLBACK_LOGS, known, strict=True) if v] or claims
 
 
 def _sliceable(probe: Probe) -> bool:
