@@ -5,6 +5,7 @@ import io
 import lzma
 import random
 import tracemalloc
+from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -239,6 +240,8 @@ def test_parquet_of_every_nesting_by_way_of_dictionaries(monkeypatch, tmp_path):
             "large": pa.array([["a"], [], None] * 2, pa.large_list(pa.large_string())),
             "fixed": pa.array([["a", "b"], None, ["c", None]] * 2, pa.list_(pa.string(), 2)),
             "bytes": pa.array([b"\xff", None, b"b"] * 2),
+            "when": pa.array([2**60 + 1, None, 0] * 2, pa.timestamp("ns")),
+            "spans": pa.array([[1, 2], None, []] * 2, pa.list_(pa.duration("ns"))),
         }
     )
     pq.write_table(table, tmp_path / "rows.parquet")
@@ -247,6 +250,7 @@ def test_parquet_of_every_nesting_by_way_of_dictionaries(monkeypatch, tmp_path):
     problems = []
     assert list(parquet_rows(bundle_of(tmp_path / "rows.parquet"), problems)) == plain and not problems
     assert plain[3]["map"] == pairs[0]
+    assert type(plain[0]["when"]) is datetime and type(plain[0]["spans"][1]) is timedelta
 
 
 def test_parquet_that_expands_without_measure_is_not_read_to_its_end(tmp_path):

@@ -7,6 +7,7 @@ are read as Arrow's dictionaries, which stay small, and what their rows come to 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from trajlab.records import Problem
@@ -159,6 +160,11 @@ def _expanded(array: pa.Array) -> int:
 def _without_padding(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_padding(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+    if isinstance(value, list) and value and isinstance(value[0], (dict, list, datetime, timedelta)):
         return [_without_padding(inner) for inner in value]
+    # Of nanoseconds Arrow makes values of pandas, which nothing else here knows.
+    if isinstance(value, datetime) and type(value) is not datetime:
+        return value.to_pydatetime(warn=False)  # type: ignore[attr-defined]
+    if isinstance(value, timedelta) and type(value) is not timedelta:
+        return value.to_pytimedelta()  # type: ignore[attr-defined]
     return value
