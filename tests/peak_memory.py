@@ -15,9 +15,11 @@ _CLEAR = Path("/proc/self/clear_refs")
 def forget_peak() -> int:
     """Let the mark begin anew, where the kernel can do that, at what is held now; that, in bytes.
 
-    What the allocator keeps of memory that was freed is given back first: of thousands of corpora read in one process
+    What the allocators keep of memory that was freed is given back first: of thousands of corpora read in one process
     it tells nothing of the next.
     """
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:  # glibc
         trim(0)
