@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trajlab.behavior.caching import LONGEST_CACHED, cached_by_text
 from trajlab.behavior.repetition import is_repetitive, repetition_facts
 from trajlab.behavior.termination import CLASSES, ENDED, classify_generic, classify_mini
 from trajlab.behavior.think import hollow_flags, think_facts, thought_of
@@ -115,3 +116,15 @@ def test_arguments_that_cannot_be_decoded_stay_text(arguments: str) -> None:
     call = ToolCall("think", arguments, executed=True)
     assert decoded_arguments(call) == arguments
     assert thought_of(call) == arguments
+
+
+def test_what_is_said_of_a_long_text_is_not_kept() -> None:
+    asked: list[int] = []
+
+    @cached_by_text(maxsize=8)
+    def size(text: str) -> int:
+        asked.append(len(text))
+        return len(text)
+
+    assert [size("a" * length) for length in (3, 3, LONGEST_CACHED, LONGEST_CACHED + 1, LONGEST_CACHED + 1)]
+    assert asked == [3, LONGEST_CACHED, LONGEST_CACHED + 1, LONGEST_CACHED + 1]

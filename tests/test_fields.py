@@ -35,6 +35,7 @@ def test_no_field_of_a_format_is_passed_over_unsaid(name: str) -> None:
 def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
     record = {
         "instance_id": "a",
+        "size": 10**400,
         "messages": [
             {"role": "user", "content": "b", "mood": {"level": [1, 2]}},
             {"role": "assistant", "content": "c"},
@@ -46,9 +47,9 @@ def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
     fields = fields_of(only_file(path))
     assert fields is not None
     assert fields.read == ("instance_id", "messages.*.content", "messages.*.role")
-    assert fields.unknown == ("messages.*.mood.level.*", "weather")
+    assert fields.unknown == ("messages.*.mood.level.*", "size", "weather")
     assert fields.records == 2
-    assert "not known to the reader: messages.*.mood.level.*, weather" in why(only_file(path)).lines()
+    assert "not known to the reader: messages.*.mood.level.*, size, weather" in why(only_file(path)).lines()
 
 
 def test_fields_of_a_parquet_file(tmp_path: Path) -> None:

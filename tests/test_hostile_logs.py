@@ -163,6 +163,59 @@ def test_many_unreadable_lines_are_written_on_the_way() -> None:
     assert [height for name, height in written if name == "trajectories"] == [1]
 
 
+@pytest.mark.parametrize("objects", [False, True])
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("r2e_gym/lines/demo.jsonl", "problem_statement"), ("r2e_gym/lines/demo.jsonl", "thought"),
+        ("openhands_sdk/output/output.jsonl", "content"), ("nemo_gym/word_problems/rollouts.jsonl", "summary"),
+    ],
+)  # fmt: skip
+def test_a_value_nested_too_deeply_costs_its_record_at_most(
+    name: str, field: str, objects: bool, tmp_path: Path
+) -> None:
+    lines = (SAMPLES / name).read_text("utf-8").splitlines()
+    opening, closing = ('{"content":', "}") if objects else ("[", "]")
+    deep = opening * 700 + '"bottom"' + closing * 700
+    at = next(n for n, line in enumerate(lines) if n and f'"{field}":' in line)
+    start = re.search(rf'"{field}":\s*', lines[at]).end()  # type: ignore[union-attr]
+    end = json.JSONDecoder().raw_decode(lines[at], start)[1]
+    lines[at] = lines[at][:start] + deep + lines[at][end:]
+    (tmp_path / Path(name).name).write_text("\n".join(lines) + "\n", "utf-8")
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.collect().height >= len(lines) - 1
+    assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
+
+
+def test_a_whole_record_of_another_format_further_down_does_not_take_the_file(tmp_path: Path) -> None:
+    rows = (SAMPLES / "hacks" / "look_alikes" / "rows.jsonl").read_bytes().splitlines(keepends=True)
+    foreign = (SAMPLES / "openhands" / "resolver" / "output.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (tmp_path / "rows.jsonl").write_bytes(b"".join([*rows[:2], foreign, *rows[2:]]))
+    found = trajlab.read(tmp_path).trajectories.collect()
+    assert set(found["format"]) == {"chat"} and found.height >= len(rows)
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "\u00b2", "\u0663"])
+def test_digits_that_are_no_number_are_no_defect(digits: str, tmp_path: Path) -> None:
+    document = {
+        "info": {"config": {"agent": {"step_limit": digits}}, "exit_status": "submitted"},
+        "messages": [
+            {"role": "system", "content": "a"},
+            {"role": "user", "content": "b"},
+            {"role": "assistant", "content": "```bash\nls\n```"},
+            {"role": "user", "content": f"<returncode>{digits}</returncode>\n<output>\nc</output>"},
+        ],
+        "trajectory_format": "mini-swe-agent-1",
+    }
+    (tmp_path / "a.traj.json").write_text(json.dumps(document))
+    events = tmp_path / "sessions" / "s" / "events"
+    shutil.copytree(next((SAMPLES / "openhands").rglob("events")), events)
+    next(events.glob("*.json")).rename(events / f"{digits[:100]}.json")
+    corpus = trajlab.read(tmp_path)
+    assert set(corpus.trajectories.collect()["format"]) == {"mini_swe_agent", "openhands"}
+    assert "reader_failed" not in corpus.problems.collect()["code"].to_list()
+
+
 @pytest.mark.parametrize("depth", [400, 900, 50_000])
 @pytest.mark.parametrize("name", ["terminal_bench", "openhands_sdk", "openhands", "harbor"])
 def test_a_file_nested_too_deeply_is_no_defect(name: str, depth: int, tmp_path: Path) -> None:

@@ -101,6 +101,15 @@ def test_a_damaged_member_is_told_by_its_checksum(tmp_path: Path) -> None:
     assert "unreadable_record" in corpus.problems.collect()["code"].to_list()
 
 
+def test_a_directory_that_lies_about_sizes_costs_no_memory(tmp_path: Path) -> None:
+    data = bytearray((LOGS / "deflated" / "repair.eval").read_bytes())
+    at = data.find(b"PK\x01\x02") + 20
+    data[at : at + 4] = b"\xff\xff\xff\x7f"
+    (tmp_path / "lying.eval").write_bytes(bytes(data))
+    with ZipMembers(str(tmp_path / "lying.eval")) as file, pytest.raises(ValueError, match="cut short"):
+        file.read(file.names[0])
+
+
 def test_an_archive_that_is_cut_is_not_read_and_said(tmp_path: Path) -> None:
     data = (LOGS / "zstd" / "repair.eval").read_bytes()
     (tmp_path / "cut.eval").write_bytes(data[: len(data) // 2])

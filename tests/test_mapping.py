@@ -140,6 +140,7 @@ def test_another_mapping_reads_the_files_again(tmp_path: Path) -> None:
         ("messages = 'a'\n[constants]\ntrain_step = 'x'", r"constants.train_step = 'x'"),
         ("messages = 'a'\n[values.correct]\npass = 'sure'", r"values.correct.pass = 'sure'"),
         ("messages = ", "no mapping: "),
+        ("messages = " + "[" * 3000, "no mapping: "),
     ],
 )
 def test_a_wrong_mapping_is_one_line(tmp_path: Path, text: str, said: str) -> None:

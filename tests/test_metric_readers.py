@@ -206,6 +206,8 @@ def test_steps_that_no_bar_tells_are_counted_and_that_is_told(tmp_path: Path) ->
     rows, problems = read(written(tmp_path / "train.log", text))
     assert [row.step for row in rows if row.raw_name == "loss"] == [1, 2, 3]
     assert [problem.code for problem in problems] == ["metrics_steps"]
+    rows, _ = read(written(tmp_path / "train.log", TRL.replace("'0.75'", "'1e308'")))
+    assert {row.step for row in rows} == {1, 2}  # an epoch that is no epoch dates nothing
 
 
 @pytest.mark.parametrize("name", ["notes.md", "rows.jsonl", "train.py"])
@@ -249,6 +251,12 @@ def test_a_line_that_is_still_written_is_told(tmp_path: Path) -> None:
     rows, problems = read(written(tmp_path / "metrics.jsonl", text))
     assert [(row.step, row.raw_name, row.value) for row in rows] == FIGURES
     assert [(problem.code, problem.line) for problem in problems] == [("unreadable_record", 3), ("truncated", 4)]
+
+
+def test_a_broken_row_among_the_first_costs_no_other(tmp_path: Path) -> None:
+    first, second = (json.dumps(row) + "\n" for row in ROWS)
+    rows, _ = read(written(tmp_path / "metrics.jsonl", first + '["no row"]\n' + second))
+    assert [(row.step, row.raw_name, row.value) for row in rows] == FIGURES
 
 
 def test_the_surest_column_is_the_step(tmp_path: Path) -> None:
@@ -314,6 +322,13 @@ def test_damaged_event_files(tmp_path: Path) -> None:
     wrong_length = EVENTS[:first] + b"\xff" + EVENTS[first + 1 :]
     rows, problems = read(written(tmp_path / "events.out.tfevents.3", wrong_length))
     assert (rows, [problem.code for problem in problems]) == ([], ["unreadable_record"])
+    for length in (1 << 40, (1 << 64) - 1):  # its checksum fits
+        lying = struct.pack("<Q", length)
+        path = written(tmp_path / "events.out.tfevents.4", EVENTS + lying + struct.pack("<I", masked_crc(lying)) + b"x")
+        rows, problems = read(path)
+        assert ([row.step for row in rows], [problem.code for problem in problems]) == ([1, 2, 2], ["truncated"])
+    written(tmp_path / "events.out.tfevents.4", EVENTS[2:])
+    assert trajlab.read(tmp_path).problems.filter(source="events.out.tfevents.4").collect()["code"][0] == "unrecognised"
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,6 +4,8 @@ import gzip
 import io
 import lzma
 import random
+import tracemalloc
+from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -11,10 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from corpora_in_tests import SAMPLES, sample_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trajlab.records import Problem
+from trajlab.sources import parquet_rows as parquet_rows_module
 from trajlab.sources.files import Bundle, SourceFile
 from trajlab.sources.reading import _split_lines, cut, document, elements, line_views, lines, parquet_rows
 from trajlab.sources.streams import chunks
@@ -217,6 +221,52 @@ def test_parquet_rows_without_arrow_padding(tmp_path):
         "reward": None,
         "messages": [{"role": "user"}, {"role": "tool", "call": {"y": 1}}],
     }
+
+
+@pytest.mark.parametrize("name", [name for name in sample_files() if name.endswith(".parquet")])
+def test_parquet_rows_by_way_of_dictionaries_are_the_same(monkeypatch, name):
+    plain = list(parquet_rows(bundle_of(SAMPLES / name), []))
+    monkeypatch.setattr(parquet_rows_module, "AT_ONCE_BYTES", 0)
+    problems = []
+    assert list(parquet_rows(bundle_of(SAMPLES / name), problems)) == plain and not problems
+
+
+def test_parquet_of_every_nesting_by_way_of_dictionaries(monkeypatch, tmp_path):
+    pairs = [[("k", "v"), ("l", None)], [], None]
+    table = pa.table(
+        {
+            "map": pa.array(pairs * 2, pa.map_(pa.string(), pa.string())),
+            "lists": pa.array([[[{"a": ["x", "y"], "b": "c"}]], None, []] * 2),
+            "large": pa.array([["a"], [], None] * 2, pa.large_list(pa.large_string())),
+            "fixed": pa.array([["a", "b"], None, ["c", None]] * 2, pa.list_(pa.string(), 2)),
+            "bytes": pa.array([b"\xff", None, b"b"] * 2),
+            "when": pa.array([2**60 + 1, None, 0] * 2, pa.timestamp("ns")),
+            "spans": pa.array([[1, 2], None, []] * 2, pa.list_(pa.duration("ns"))),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    plain = list(parquet_rows(bundle_of(tmp_path / "rows.parquet"), []))
+    monkeypatch.setattr(parquet_rows_module, "AT_ONCE_BYTES", 0)
+    problems = []
+    assert list(parquet_rows(bundle_of(tmp_path / "rows.parquet"), problems)) == plain and not problems
+    assert plain[3]["map"] == pairs[0]
+    assert type(plain[0]["when"]) is datetime and type(plain[0]["spans"][1]) is timedelta
+
+
+def test_parquet_that_expands_without_measure_is_not_read_to_its_end(tmp_path):
+    text = pa.array(["a" * (8 << 20)])
+    indices = pa.array([0] * 500, pa.int32())
+    said = pa.DictionaryArray.from_arrays(indices, text)
+    table = pa.table({"a": said, "b": pa.StructArray.from_arrays([said], ["c"]), "d": [1] * 500})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table, path, compression="zstd")
+    problems = []
+    tracemalloc.start()
+    rows = sum(len(row["a"]) == 8 << 20 for row in parquet_rows(bundle_of(path), problems))
+    assert 8 < rows < 17 and [problem.code for problem in problems] == ["expansion_limit"]
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
+    assert path.stat().st_size < 20_000
 
 
 def test_a_parquet_row_that_is_no_text_keeps_its_place(tmp_path):

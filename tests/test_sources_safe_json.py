@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajlab.sources.safe_json import clean_text, is_non_finite, loads, to_bool, to_float, to_int
+from trajlab.sources.safe_json import added, clean_text, is_non_finite, loads, to_bool, to_float, to_int
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -162,3 +162,7 @@ def test_foreign_values(value, as_float, as_int, as_bool):
 def test_non_finite_can_be_told_from_missing():
     assert [is_non_finite(value) for value in (math.nan, "NaN", "-inf", "np.float64(nan)")] == [True] * 4
     assert [is_non_finite(value) for value in (None, 1.0, "x", "")] == [False] * 4
+
+
+def test_sums_that_no_float_holds_are_none():
+    assert added([0.1] * 10) == 1.0 and added([]) is None and added([1e308, 1e308, 1e308]) is None

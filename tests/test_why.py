@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from corpora_in_tests import SAMPLES, sample_files
 
+import trajlab
 from trajlab.cli import cli
 from trajlab.corpus.why import why
 from trajlab.sources.discover import discover
@@ -49,6 +52,16 @@ def test_a_file_that_nobody_is_near_is_sent_to_a_mapping(tmp_path: Path) -> None
     reasons = why(file, mapping)
     assert (reasons.claimed_by, reasons.variant) == ("mapped", "ours")
     assert "mapped (ours): has dialog; lacks scores.0" in reasons.lines()
+
+
+def test_what_keeps_a_file_from_being_looked_into_is_told(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 and no more")
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(b'{"a": 1}')[:-12])
+    shutil.copy(SAMPLES / "verl/version_0.5.0/1.jsonl", tmp_path)
+    problems = trajlab.read(tmp_path).problems.filter(code="unrecognised").collect()
+    told = dict(problems.select("source", "message").rows())
+    assert told["rows.parquet"].startswith("no reader claims it: Parquet cannot be read: ")
+    assert told["rows.jsonl.gz"] == "no reader claims it: gzip data ends early"
 
 
 def test_hostile_keys_are_shown_as_text(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from trajlab.behavior import hack_rules as rules
+from trajlab.behavior.caching import cached_by_text
 from trajlab.behavior.shell import analyse
 from trajlab.behavior.test_paths import LONGEST_PATH
 from trajlab.behavior.verdicts import SimpleCommand
@@ -133,7 +134,7 @@ class Looking:
                 yield Trace("environment_probed", word)
 
 
-@lru_cache(maxsize=512)
+@cached_by_text(maxsize=512)
 def _traces(text: str, package: Package | None, stashed: bool) -> tuple[tuple[Trace, ...], bool]:
     """Rules that a text without code meets, and whether the agent has made a stash after it."""
     looking = Looking(package, 0.0, stashed=stashed)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from trajlab.behavior.caching import LONGEST_CACHED
 from trajlab.behavior.classify import classify
 from trajlab.behavior.lexer import Lexer
 from trajlab.behavior.masks import labels_in, mask_of
@@ -34,7 +35,6 @@ __all__ = [
 
 CACHED_COMMANDS = 1024
 CACHED_TEXTS = 512
-MAX_CACHED_LENGTH = 20_000
 MAX_SHAPES = 8192
 MAX_EXPANDED = 65_536
 OTHER = frozenset({"other"})
@@ -101,7 +101,7 @@ def understood(text: str) -> Understood:
     seen = SEEN.get(text)
     if seen is None:
         seen = _understood(text)
-        if len(text) <= MAX_CACHED_LENGTH:
+        if len(text) <= LONGEST_CACHED:
             if len(SEEN) >= CACHED_TEXTS:
                 SEEN.clear()
             SEEN[text] = seen
@@ -151,7 +151,7 @@ def explain_command(text: str) -> list[SimpleCommand]:
 
 def analyse(text: str) -> tuple[SimpleCommand, ...]:
     """Return the simple commands of a shell text (cached)."""
-    if len(text) > MAX_CACHED_LENGTH:
+    if len(text) > LONGEST_CACHED:
         return tuple(_analyse(text, 0))
     return _cached(text)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
+from trajlab.behavior.caching import cached_by_text
 from trajlab.behavior.paths import changed_folder, clean_path
 from trajlab.behavior.quick_files import quick_touches
 from trajlab.behavior.rules import FILTERS, INTERPRETERS, SOURCE_SUFFIXES
@@ -69,7 +69,7 @@ def shell_touches(text: str) -> tuple[Touch, ...]:
     return analysed_touches(text) if quick is None else quick
 
 
-@lru_cache(maxsize=512)
+@cached_by_text(maxsize=512)
 def analysed_touches(text: str) -> tuple[Touch, ...]:
     """The same, by reading the text with the shell's rules."""
     touches = _Touches()

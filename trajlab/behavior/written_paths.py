@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+
+from trajlab.behavior.caching import cached_by_text
 
 Written = tuple[str, str]
 """A path and what is done to it: ``written`` (made or changed), ``created``, ``changed`` or ``deleted``."""
@@ -38,7 +39,7 @@ _APPLY_PATCH = re.compile(
 _NULL = "/dev/null"
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(maxsize=256)
 def paths_of_code(code: str, program: str = "python") -> tuple[Written, ...]:
     """Files that a program explicitly writes or removes.
 
@@ -128,7 +129,7 @@ def _arguments(code: str, function: str) -> Iterator[str]:
             yield match[2]
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(maxsize=256)
 def paths_of_patch(text: str) -> tuple[Written, ...]:
     """Files of a unified diff or of an ``apply_patch`` text (``*** Update File: …``)."""
     found: list[Written] = []

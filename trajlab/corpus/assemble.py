@@ -99,7 +99,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
         .select(
             "trajectory_id", "run", "format", "variant", "root", "source", "task_id", "native_id", "split",
             "train_step", "logged_correct", "logged_outcome", "logged_termination", "gradable", "content_digest",
-            "logged_epoch", "group_id", "attempt", "agent", "reward", "stop_reason",
+            "logged_epoch", "group_id", "attempt", "agent", "reward", "stop_reason", "logged_steps",
         )
         .collect()
     )  # fmt: skip
@@ -369,13 +369,7 @@ def _coverage(
         if item.role in ("unclaimed", "unreadable") and item.file.relpath in unread
     ]
     steps = scan_parts(folder, manifest, "behaviour").select("trajectory_id", "n_steps")
-    logged = scan_parts(folder, manifest, "trajectories").select("trajectory_id", "logged_steps")
-    trajectories = (
-        overlay.lazy()
-        .select("trajectory_id", "root", "source", "termination")
-        .join(steps, on="trajectory_id", how="left")
-        .join(logged, on="trajectory_id", how="left")
-        .collect()
-    )
+    own = overlay.lazy().select("trajectory_id", "root", "source", "termination", "logged_steps")
+    trajectories = own.join(steps, on="trajectory_id", how="left")
     calls, commands = (scan_parts(folder, manifest, name) for name in ("tool_calls", "commands"))
     return coverage_table(sources, trajectories, calls, commands, manifest.fields)

@@ -31,7 +31,7 @@ class Source(msgspec.Struct):
 
 def coverage_table(
     sources: list[Source],
-    trajectories: pl.DataFrame,
+    trajectories: pl.LazyFrame,
     calls: pl.LazyFrame,
     commands: pl.LazyFrame,
     fields: list[SampledFields],
@@ -74,7 +74,7 @@ def coverage_table(
     )
 
 
-def _counted(trajectories: pl.DataFrame, calls: pl.LazyFrame, commands: pl.LazyFrame) -> pl.DataFrame:
+def _counted(trajectories: pl.LazyFrame, calls: pl.LazyFrame, commands: pl.LazyFrame) -> pl.DataFrame:
     """Turns and calls of each source, and how many of them were understood."""
     # Commands whose program could not be made out: their call is only partly understood.
     obscure = commands.filter(pl.col("program").is_null()).select("trajectory_id", "call").unique()
@@ -86,7 +86,6 @@ def _counted(trajectories: pl.DataFrame, calls: pl.LazyFrame, commands: pl.LazyF
             calls=pl.len().cast(pl.Int64),
             calls_understood=(pl.col("named") & pl.col("obscure").is_null()).sum().cast(pl.Int64),
         )
-        .collect()
     )
     # The call that a failing provider did not answer left no turn to read.
     unanswered = (pl.col("termination") == "infrastructure_error").fill_null(value=False).cast(pl.Int64)
@@ -101,6 +100,7 @@ def _counted(trajectories: pl.DataFrame, calls: pl.LazyFrame, commands: pl.LazyF
             calls=pl.col("calls").sum(),
             calls_understood=pl.col("calls_understood").sum(),
         )
+        .collect()
     )
 
 

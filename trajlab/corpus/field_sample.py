@@ -76,7 +76,7 @@ def sample_fields(
         said = members[0]
         try:
             own = known.get((said.file, said.format or "")) or _sampled(members, tried)
-        except OSError:
+        except (OSError, RecursionError):
             continue  # the reading of the file itself says so
         except MemoryError:
             raise

@@ -176,6 +176,8 @@ class _Reader:
 
     def read(self, records: list[Any]) -> list[Any] | None:
         """What the reader yields; ``None`` where the records cannot be written as the file's kind."""
+        if self.shape == "parquet" and not all(isinstance(record, dict) for record in records):
+            return None
         try:
             self._write(records)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
@@ -342,7 +344,7 @@ def _others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, (int, float)):
-        return [value + 1 if math.isfinite(value) else 1.0]
+        return [value + 1 if isinstance(value, int) or math.isfinite(value) else 1.0]
     if isinstance(value, str):
         return [value + "x", "other"]
     return ["other", 7, True, ["other"], {"other": 1}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -44,6 +44,7 @@ from trajlab.sources.files import Bundle, SourceFile
 _DATA_SUFFIXES = (
     ".json", ".jsonl", ".ndjson", ".parquet", ".traj", ".eval", ".pt", ".pkl", ".gz", ".zst", ".xz", ".zip",
 )  # fmt: skip
+_EVENT_FILE = "events.out.tfevents."
 
 
 def ingest_into(
@@ -197,12 +198,16 @@ def _nothing_to_read(sources: Sequence[str | Path], claims: Sequence[Claim]) -> 
     )
 
 
+def _is_named_as_data(relpath: str) -> bool:
+    return relpath.lower().endswith(_DATA_SUFFIXES) or _EVENT_FILE in PurePosixPath(relpath).name
+
+
 def _found_problems(found: Sequence[tuple[str, Problem]], claims: Sequence[Claim]) -> list[FoundProblem]:
     problems = [FoundProblem(source, problem) for source, problem in found]
     for item in claims:
         if item.problem is not None:
             problems.append(FoundProblem(item.file.relpath, item.problem, item.run))
-        elif item.role == "unclaimed" and item.file.relpath.lower().endswith(_DATA_SUFFIXES):
+        elif item.role == "unclaimed" and _is_named_as_data(item.file.relpath):
             code, words = ("empty_file", "0 bytes") if item.file.size == 0 else ("unrecognised", "no reader claims it")
             problem = Problem(code, f"{words}; see trajlab formats")
             problems.append(FoundProblem(item.file.relpath, problem, item.run))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path
 
 import msgspec
@@ -50,6 +51,7 @@ _DUMP_FOLDERS = frozenset(
 )  # fmt: skip
 # Files that stand in a folder named for their task.
 _IN_OWN_FOLDER = frozenset({"report.json", "trajectory.json", "result.json"})
+_CLOSED = frozenset({"unreadable", "truncated_archive", "expansion_limit"})
 _ATTEMPT = re.compile(r"(?:attempt|trial|sample|repeat)[-_]?(\d{1,6})")
 
 
@@ -116,7 +118,7 @@ def claim_of(probe: Probe, run: str | None, mapping: FieldMapping | None = None)
             file, own_run, "unclaimed", problem=Problem("ambiguous_format", f"several readers claim it: {names}")
         )
     if not claims:
-        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe))
+        return Claim(file, own_run, "unclaimed", problem=_cut_off(probe) or _closed(probe))
     name, role, variant = claims[0]
     if role != "log":
         return Claim(file, own_run, role, name, variant)
@@ -133,7 +135,19 @@ def _claims_of(probe: Probe) -> list[tuple[str, str, str]]:
     claims = [c for c in claims if getattr(log_format(c[0]), "HOLDS_LOGS", False)] or claims
     claims += [(n, "companion", v) for n in COMPANIONS if (v := companion_format(n).recognise(probe))]
     claims += [(n, "metrics", v) for n in METRIC_LOGS if (v := metric_format(n).recognise(probe))]
+    if len(claims) == 1 and claims[0][1] == "log" and probe.shape == "lines" and len(probe.records) > 1:
+        return _of_first_record(probe, claims)
     return claims or [(n, "log", v) for n in FALLBACK_LOGS if (v := log_format(n).recognise(probe))]
+
+
+def _of_first_record(probe: Probe, claims: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Lines whose first record a fallback reader knows, and the one that claims them does not: they are its own."""
+    alone = copy(probe)
+    alone.__dict__["records"] = probe.records[:1]
+    if log_format(claims[0][0]).recognise(alone) is not None:
+        return claims
+    known = [log_format(n).recognise(alone) is not None and log_format(n).recognise(probe) for n in FALLBACK_LOGS]
+    return [(n, "log", v) for n, v in zip(FALLBACK_LOGS, known, strict=True) if v] or claims
 
 
 def _sliceable(probe: Probe) -> bool:
@@ -161,6 +175,12 @@ def _cut_off(probe: Probe) -> Problem | None:
         return None
     message = f"the document ends in the middle, at byte {probe.file.size:,}; it is read once it is complete"
     return Problem("truncated", message)
+
+
+def _closed(probe: Probe) -> Problem | None:
+    """What kept a Parquet file or an archive that no reader claims from being looked into."""
+    told = [problem.message for problem in probe.problems if problem.code in _CLOSED]
+    return Problem("unrecognised", f"no reader claims it: {told[0]}") if told else None
 
 
 def run_of(file: SourceFile, group: str = "") -> str:

@@ -12,7 +12,9 @@ from trajlab.sources.safe_json import loads
 
 FENCE = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
 """A command in an agent's text."""
-RETURN_CODE = re.compile(r"\A\s*(?:<exception>.*?</exception>\s*)?<returncode>\s*(-?\d+)\s*</returncode>", re.DOTALL)
+RETURN_CODE = re.compile(
+    r"\A\s*(?:<exception>.*?</exception>\s*)?<returncode>\s*(-?\d{1,18})\s*</returncode>", re.DOTALL
+)
 """How the scaffold's answer begins."""
 
 

@@ -122,13 +122,23 @@ def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, map(content_text, content)))
-    if isinstance(content, dict):
-        for key in ("text", "content", "output"):
-            if inner := content.get(key):
-                return content_text(inner)
-        return ""
-    return "" if content is None else dumped(content)
+        given = [part.get("text") if isinstance(part, dict) else part for part in content]
+        texts = [text for text in given if text and isinstance(text, str)]
+        if len(texts) == len(given):  # as nearly all are
+            return "\n".join(texts)
+    pieces: list[str] = []
+    waiting = [content]
+    while waiting:  # not by calls of its own: a log may nest deeper than those reach
+        here = waiting.pop()
+        if isinstance(here, str):
+            pieces.append(here)
+        elif isinstance(here, list):
+            waiting.extend(reversed(here))
+        elif isinstance(here, dict):
+            waiting.extend([here[key] for key in ("text", "content", "output") if here.get(key)][:1])
+        elif here is not None:
+            pieces.append(dumped(here))
+    return "\n".join(filter(None, pieces))
 
 
 def joined(texts: Iterable[str | None]) -> str | None:
@@ -204,7 +214,11 @@ def rows_with(bundle: Bundle, key: str, build: Callable[[dict[str, Any], Bundle]
         if not isinstance(row, dict) or not isinstance(row.get(key), list):
             yield Problem("unreadable_record", f"no row with a list `{key}`", line.number, line.offset)
             continue
-        trajectory = build(row, bundle)
+        try:
+            trajectory = build(row, bundle)
+        except RecursionError:
+            yield Problem("unreadable_record", "a value is nested too deeply", line.number, line.offset)
+            continue
         trajectory.ordinal, trajectory.line = str(line.offset), line.number
         yield trajectory
     yield from problems

@@ -362,7 +362,7 @@ def _plain(settings: list[RunSetting], name: str) -> str | None:
 def _limit(settings: list[RunSetting]) -> int | None:
     """``agent.step_limit``; 0 means no limit there."""
     value = _plain(settings, "agent.step_limit")
-    return int(value) if value and value.isdigit() and value != "0" else None
+    return int(value) if value and value.isdecimal() and len(value) < 19 and value != "0" else None
 
 
 def _add_totals(trajectory: Trajectory) -> None:

@@ -68,7 +68,13 @@ def recognise(probe: Probe) -> str | None:
 def read(bundle: Bundle) -> Iterator[Trajectory | Problem]:
     """One trajectory a row."""
     for row in rows(bundle):
-        yield row if isinstance(row, Problem) else _trajectory(row)
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            yield _trajectory(row)
+        except RecursionError:
+            yield row.problem("unreadable_record", "a value is nested too deeply")
 
 
 def _trajectory(row: Row) -> Trajectory:

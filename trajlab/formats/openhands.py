@@ -118,7 +118,7 @@ def _folder(bundle: Bundle) -> Records:
     events: list[tuple[int, dict[str, Any]]] = []
     for name, event in objects_of(bundle, problems, "an event"):
         stem = name.removesuffix(".json")
-        events.append((int(stem) if stem.isdigit() else 0, event))
+        events.append((int(stem) if stem.isdecimal() and len(stem) < 19 else 0, event))
     yield from problems
     if events:
         session = PurePosixPath(bundle.file.path).parent.parent.name

@@ -6,7 +6,6 @@ a list with one value per token, whose sum is the reward.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -17,7 +16,7 @@ from trajlab.formats._trainer_turns import fill_from_text
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.safe_json import to_float
+from trajlab.sources.safe_json import added, to_float
 
 VARIANTS = {
     "eval_dump": Variant(
@@ -83,6 +82,6 @@ def _score(fields: Fields, row: Row, problems: list[Problem]) -> float | None:
         return fields.number("score")
     values = [number for number in map(to_float, score) if number is not None]
     if len(values) == len(score):
-        return math.fsum(values) if values else None
+        return added(values)
     problems.append(row.problem("wrong_type", "`score` holds values that are no numbers; read as not recorded"))
     return None

@@ -20,7 +20,7 @@ from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import parquet_rows
-from trajlab.sources.safe_json import to_float
+from trajlab.sources.safe_json import added, to_float
 
 _CARRIED = frozenset(
     {
@@ -84,7 +84,7 @@ class _Reader:
         trajectory.rewards = reward_parts(own)
         values = [row.value.get(name) for name in self.reward_names or ()]
         given = [number for number in map(to_float, values) if number is not None]
-        trajectory.reward = math.fsum(given) if given else fields.number("reward")
+        trajectory.reward = added(given) if given else fields.number("reward")
         verdict = next((name for name in _VERDICTS if name in fields), None)
         trajectory.correct = fields.truth(verdict) if verdict else None
         trajectory.problems += problems
@@ -140,10 +140,14 @@ def _agree(table: list[dict[str, Any]], names: list[str]) -> bool:
         for row in group:
             advantage = to_float(row.get("advantage"))
             given = [number for number in (to_float(row.get(name)) for name in names) if number is not None]
-            if advantage is not None and given:
-                points.append((math.fsum(given), advantage))
+            reward = added(given)
+            if advantage is not None and reward is not None:
+                points.append((reward, advantage))
         groups += 1
-        agreeing += _on_a_line(points)
+        try:
+            agreeing += _on_a_line(points)
+        except (OverflowError, ValueError):
+            continue  # numbers that no reward function gives
     return agreeing >= _AGREEING * groups
 
 

@@ -27,7 +27,7 @@ from trajlab.records import Message, Problem, RewardPart, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import Line, lines
-from trajlab.sources.safe_json import Loaded, clean_text, is_non_finite, loads, to_bool, to_float, to_int
+from trajlab.sources.safe_json import Loaded, added, clean_text, is_non_finite, loads, to_bool, to_float, to_int
 
 _CARRIED = frozenset(
     {
@@ -266,7 +266,7 @@ def _add_odd_score(trajectory: Trajectory, score: object, line: Line) -> None:
     if isinstance(score, list):  # one value per token: the rollout's reward is their sum
         values = [to_float(value) for value in score]
         total = [value for value in values if value is not None]
-        trajectory.reward = math.fsum(total) if total and len(total) == len(values) else None
+        trajectory.reward = added(total) if len(total) == len(values) else None
     else:
         trajectory.reward = to_float(score)
     if trajectory.reward is None and score is not None and not is_non_finite(score):

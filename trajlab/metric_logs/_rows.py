@@ -46,25 +46,32 @@ def _has(row: Any, key: str) -> bool:
 
 
 def are_metrics(rows: Sequence[Any]) -> bool:
-    """Whether the first rows of a file are metrics: a step, numbers, no long texts, and a name that a trainer uses."""
+    """Whether the first rows of a file are metrics: a step, numbers, no long texts, and a name that a trainer uses.
+
+    The first row, and more than half of them: one broken row is no reason to pass over all others.
+    """
     key = step_key(rows)
     if key is None:
         return False
-    names: dict[str, None] = {}
-    for row in rows:
-        if not isinstance(row, Mapping):
-            return False
-        values = {name: value for name, value in row.items() if name != key and name not in CLOCKS}
-        if any(isinstance(value, str) and len(value) > LONGEST_TEXT for value in values.values()):
-            return False
-        # Media and histograms are objects of wandb's own; a list of anything else is a rollout's.
-        if any(isinstance(value, list) or _is_foreign(value) for value in values.values()):
-            return False
-        numbers = [name for name, value in values.items() if value is None or number(value) is not None]
-        if len(numbers) < NUMBERS * len(values):
-            return False
-        names.update(dict.fromkeys(numbers))
-    return named(names).trainer is not None
+    found = [_numbers(row, key) for row in rows]
+    fitting = [names for names in found if names is not None]
+    if found[0] is None or 2 * len(fitting) <= len(found):
+        return False
+    return named(dict.fromkeys(name for names in fitting for name in names)).trainer is not None
+
+
+def _numbers(row: Any, key: str) -> list[str] | None:
+    """Names of the numbers of a row; ``None`` where it is none of metrics."""
+    if not isinstance(row, Mapping):
+        return None
+    values = {name: value for name, value in row.items() if name != key and name not in CLOCKS}
+    if any(isinstance(value, str) and len(value) > LONGEST_TEXT for value in values.values()):
+        return None
+    # Media and histograms are objects of wandb's own; a list of anything else is a rollout's.
+    if any(isinstance(value, list) or _is_foreign(value) for value in values.values()):
+        return None
+    numbers = [name for name, value in values.items() if value is None or number(value) is not None]
+    return numbers if len(numbers) >= NUMBERS * len(values) else None
 
 
 def _is_foreign(value: Any) -> bool:

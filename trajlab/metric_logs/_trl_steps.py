@@ -10,6 +10,8 @@ from trajlab.records import Problem
 
 _EXACT_TO = 500
 """Epochs are printed with four digits: by the epoch, steps up to here can be told to the unit."""
+_MOST_STEPS = 2**53
+"""Beyond, floats are no whole numbers any more: the epoch is none."""
 _NEAR = 0.01
 """Bars whose steps an epoch lie this near to the highest are up to date; a lagging one gives fewer."""
 
@@ -64,7 +66,10 @@ def _step(row: Row, epoch: float | None, rate: float | None, before: tuple[float
         return last
     if rate is None:
         return last + _is_training(row)
-    by_epoch = round(epoch * rate)
+    exact = epoch * rate
+    if abs(exact) > _MOST_STEPS:
+        return last
+    by_epoch = round(exact)
     if not _is_training(row) or by_epoch < _EXACT_TO or row.bar is None:
         return by_epoch
     near = max(1.0, by_epoch * 2e-3)

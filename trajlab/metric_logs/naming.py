@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -97,7 +97,7 @@ def _trainer_of(raws: Sequence[str]) -> str | None:
     return best if counts[best] else None
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _lookup(raw_name: str, trainer: str) -> tuple[int, str] | None:
     """(place of the spelling in the trainer's list, common name)."""
     if len(raw_name) > LONGEST_NAME:

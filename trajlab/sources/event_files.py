@@ -7,6 +7,7 @@ are taken; everything else is passed over by its length.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from functools import cache
@@ -78,6 +79,7 @@ def read_events(file: SourceFile, problems: list[Problem]) -> Iterator[Scalar | 
 
 def _records(stream: IO[bytes], problems: list[Problem]) -> Iterator[Scalar | Text]:
     offset = number = 0
+    size = os.fstat(stream.fileno()).st_size
     while header := stream.read(_HEADER.size):
         number += 1
         if len(header) < _HEADER.size:
@@ -88,16 +90,20 @@ def _records(stream: IO[bytes], problems: list[Problem]) -> Iterator[Scalar | Te
             message = "the length of a record does not fit its checksum; the rest of the file cannot be read"
             problems.append(Problem("unreadable_record", message, number, offset))
             return
+        behind = offset + _HEADER.size + length + _CRC.size
+        if behind > size:
+            problems.append(_cut(number, offset))
+            return
         if length > LONGEST_EVENT:
             problems.append(Problem("record_too_large", f"a record of {length} bytes; passed over", number, offset))
-            stream.seek(length + _CRC.size, 1)
+            stream.seek(behind)
         else:
             data, checksum_of_data = stream.read(length), stream.read(_CRC.size)
-            if len(data) < length or len(checksum_of_data) < _CRC.size:
+            if len(checksum_of_data) < _CRC.size:
                 problems.append(_cut(number, offset))
                 return
             yield from _checked(data, checksum_of_data, number, offset, problems)
-        offset += _HEADER.size + length + _CRC.size
+        offset = behind
 
 
 def _cut(number: int, offset: int) -> Problem:

@@ -1,7 +1,7 @@
-"""Reading files safely and at disk speed: lines, whole documents, Parquet rows.
+"""Reading files safely and at disk speed: lines, whole documents.
 
 What all of it needs is in :mod:`trajlab.sources.streams`, the cutting of huge JSON lists in
-:mod:`trajlab.sources.elements`.
+:mod:`trajlab.sources.elements`, rows of Parquet in :mod:`trajlab.sources.parquet_rows`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 from collections.abc import Generator, Iterator
 from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from trajlab.records import Problem
 from trajlab.sources.elements import concatenated, elements
 from trajlab.sources.files import Bundle, SourceFile
+from trajlab.sources.parquet_rows import parquet_rows
 from trajlab.sources.streams import (
     MAX_RECORD_BYTES,
     Line,
@@ -40,7 +41,6 @@ _SPACES = b" \t\r\n\v\f"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONG_LINE_BYTES = 16 << 20
 """Up to here a line is just read; beyond, its end is looked for first."""
-_PARQUET_ROWS = 64
 _BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
@@ -295,52 +295,6 @@ def _long_document(path: str, problems: list[Problem]) -> bytes:
                 return b""
             pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def parquet_rows(bundle: Bundle, problems: list[Problem]) -> Iterator[dict[str, Any]]:
-    """Rows of a Parquet file, in order, a few at a time.
-
-    Inside structs, keys whose value is null are dropped: Arrow gives every struct all keys that any of
-    them has, so a null there mostly means "has no such key". A row that cannot be converted comes as
-    ``{}``, with a problem, so that ``enumerate`` gives row numbers.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(bundle.file.path) as table:
-            first = 0
-            for batch in table.iter_batches(batch_size=_PARQUET_ROWS):
-                yield from _batch_rows(batch, first, problems)
-                first += batch.num_rows
-    except (OSError, pa.ArrowException) as error:
-        problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
-
-
-def _batch_rows(batch: Any, first: int, problems: list[Problem]) -> Iterator[dict[str, Any]]:
-    try:
-        rows = batch.to_pylist()
-    except (ValueError, OverflowError):
-        rows = [_single_row(batch, index, first + index, problems) for index in range(batch.num_rows)]
-    for row in rows:
-        yield {name: _without_padding(value) for name, value in row.items()}
-
-
-def _single_row(batch: Any, index: int, number: int, problems: list[Problem]) -> dict[str, Any]:
-    try:
-        row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
-    except (ValueError, OverflowError) as error:
-        problems.append(Problem("invalid_value", f"row {number}: {error}", line=number + 1))
-        return {}
-    return row
-
-
-def _without_padding(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_padding(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
-        return [_without_padding(inner) for inner in value]
-    return value
 
 
 def cut(file: SourceFile, target: int = 64 << 20) -> list[tuple[int, int]]:

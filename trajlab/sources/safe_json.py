@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -122,10 +123,13 @@ def _without_lone_escapes(text: str, fixes: set[str]) -> str:
     return _ESCAPE.sub(replace, text)
 
 
+_FOREIGN = ("True", "False", "None", "nan", "inf", "np.", "numpy.")
+"""Parts of all that is turned into JSON, but for control characters."""
+_CONTROL_BETWEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
 _TOKEN = re.compile(
     rf"(?P<string>{_STRING})"
-    r"|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f]++)"
+    rf"|(?P<control>{_CONTROL_BETWEEN.pattern}++)"
     r"|(?:np|numpy)\.(?:float|int|uint|bool)\w*+\(\s*+(?P<scalar>[-+\w.]++)\s*+\)"
     r"|(?P<number>[-+]?\d[-+.\w]*+)"
     r"|(?P<word>[-+]?[A-Za-z_][\w.]*+)",
@@ -150,8 +154,11 @@ _WORDS = {
 def _without_foreign_tokens(text: str, fixes: set[str]) -> str:
     """Turn Python literals and control characters *outside strings* into JSON.
 
-    One pass with possessive quantifiers: every character is taken once.
+    One pass with possessive quantifiers: every character is taken once. It is spared a text that holds nothing of
+    the kind anywhere: one that is only cut short may be large.
     """
+    if not any(part in text for part in _FOREIGN) and not _CONTROL_BETWEEN.search(text):
+        return text
 
     def replace(match: re.Match[str]) -> str:
         if match["control"] is not None:
@@ -218,6 +225,14 @@ def to_float(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def added(numbers: Collection[float]) -> float | None:
+    """The exact sum of finite numbers; ``None`` where there are none, or where it is larger than any float."""
+    try:
+        return math.fsum(numbers) if numbers else None
+    except OverflowError:
+        return None
 
 
 def to_int(value: object) -> int | None:

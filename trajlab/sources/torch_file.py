@@ -21,6 +21,7 @@ from trajlab.sources.expansion import MAX_VALUES, check_expansion
 
 MAX_PICKLE_BYTES = 2 << 30
 _MAX_LONG_BYTES = 1024
+_MOST_DIMENSIONS = 32
 _STORED = 0
 _ERRORS = (
     zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, struct.error, KeyError, IndexError,
@@ -44,6 +45,7 @@ _STORAGE_TYPES = {
     "torch.IntStorage": "<i4", "torch.ShortStorage": "<i2", "torch.CharStorage": "i1", "torch.ByteStorage": "u1",
     "torch.BoolStorage": "?",
 }  # fmt: skip
+_PLAIN_KEYS = (str, int, float, bytes, Opaque)
 _TENSOR = ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor")
 _EMPTY_DICT = ("collections.OrderedDict", "collections.defaultdict")
 
@@ -86,6 +88,8 @@ class _Members:
 
     def tensor(self, storage: _Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Any:
         """A tensor as (nested) lists."""
+        if len(size) > _MOST_DIMENSIONS:
+            raise ValueError(f"a tensor of {len(size)} dimensions")
         values = np.frombuffer(self.read(f"data/{storage.key}"), dtype=storage.dtype)
         last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
         if min((offset, *size, *stride)) < 0 or (all(size) and last >= len(values)):
@@ -153,8 +157,11 @@ class _Machine:
         """A storage, by the tuple torch writes for it: ("storage", type, key, place, count)."""
         if isinstance(identity, tuple) and len(identity) == 5 and identity[0] == "storage":
             kind = identity[1]
-            dtype = _STORAGE_TYPES.get(kind.name) if isinstance(kind, Opaque) else None
-            return _Storage(dtype, str(identity[2])) if dtype is not None else Opaque(f"storage {kind}"[:100])
+            name = kind.name if isinstance(kind, Opaque) else type(kind).__name__
+            dtype = _STORAGE_TYPES.get(name)
+            if dtype is None or not isinstance(identity[2], (str, int)):
+                return Opaque(f"storage {name}"[:100])
+            return _Storage(dtype, str(identity[2]))
         return Opaque("persistent object")
 
     def call(self, called: Any, arguments: Any) -> Any:
@@ -184,7 +191,7 @@ def _put(machine: _Machine, index: int) -> None:
 def _set_items(machine: _Machine, items: list[Any]) -> None:
     target = machine.stack[-1]
     if isinstance(target, dict):
-        target.update(zip(items[::2], items[1::2], strict=True))
+        target.update(_pairs(items))
     elif not isinstance(target, Opaque):
         raise ValueError("items for what is no dictionary")
 
@@ -212,11 +219,16 @@ def _named(machine: _Machine, module: str, name: str) -> None:
 
 
 def _stack_global(machine: _Machine) -> None:
-    name = machine.stack.pop()
-    _named(machine, str(machine.stack.pop()), str(name))
+    name, module = machine.stack.pop(), machine.stack.pop()
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise ValueError("a name that is no text")
+    _named(machine, module, name)
 
 
 def _pairs(items: list[Any]) -> dict[Any, Any]:
+    # The hash of a tuple visits all it holds: one that holds itself twice, forty deep, would never end.
+    if not all(key is None or isinstance(key, _PLAIN_KEYS) for key in items[::2]):
+        raise ValueError("a key of a dictionary that is no plain value")
     return dict(zip(items[::2], items[1::2], strict=True))
 
 

@@ -5,6 +5,7 @@ Nothing is written to disk, so names need not be trusted; what a member expands 
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 import zlib
@@ -45,6 +46,7 @@ class ZipMembers:
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, EOFError) as error:
             raise ValueError(f"the archive's directory is damaged: {error}") from None
         self._file: IO[bytes] = Path(path).open("rb")  # noqa: SIM115 - closed by close
+        self._size = os.fstat(self._file.fileno()).st_size
         self.names = tuple(self._members)
 
     def __contains__(self, name: object) -> bool:
@@ -87,11 +89,10 @@ class ZipMembers:
         if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
             raise ValueError("the member is damaged: it does not begin where the directory says")
         names, extra = _LOCAL_HEADER.unpack(header)[-2:]
-        self._file.seek(names + extra, 1)
-        raw = self._file.read(info.compress_size)
-        if len(raw) < info.compress_size:
+        begin = self._file.seek(names + extra, 1)
+        if info.compress_size > self._size - begin:
             raise ValueError("the member is cut short")
-        return raw
+        return self._file.read(info.compress_size)
 
     def _expanded(self, raw: bytes, method: int, allowed: int) -> bytes:
         if method == _STORED:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from trajlab.behavior.caching import cached_by_text
 from trajlab.formats._chat_text import turns
 from trajlab.formats._chat_text.spellings import decode_json
 from trajlab.formats._chat_text.turns import Turn
@@ -80,7 +80,7 @@ def _glued_prompt(text: str) -> list[Turn]:
         role, start = following, end + len(following) + 2
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(maxsize=256)
 def _tools_in_block(block: str) -> tuple[str, ...]:
     names = [name.strip() for name in _XML_TOOL_NAME.findall(block)]
     for line in [] if names else block.split("\n"):

@@ -266,7 +266,7 @@ def _steps_used(words: Words, side: Side) -> Cell:
         return words.estimate(logged, share=True)
     limit = next((v for n, v in side.configuration.settings.items() if short(n) == "agent_steps"), None)
     mean = side.estimate("mean_steps").value
-    if limit is None or mean is None or not limit.isdigit() or int(limit) == 0:
+    if limit is None or mean is None or not limit.isdecimal() or len(limit) > 18 or int(limit) == 0:
         return words.say("word.not_observed")
     return Shown(f"{100 * mean / int(limit):.0f} %", "", f"{mean:.2f} / {limit}")
 
