@@ -23,9 +23,7 @@ def chat_commands(row: dict[str, Any]) -> list[str]:
 
 def test_chat_rows_have_the_promised_size_and_variety(tmp_path: Path) -> None:
     written = write_swe(tmp_path, 8, seed=1)
-    lines = [
-        line for path in sorted(tmp_path.glob("*.jsonl")) for line in path.read_bytes().split(b"\n") if line
-    ]
+    lines = [line for path in sorted(tmp_path.glob("*.jsonl")) for line in path.read_bytes().split(b"\n") if line]
     rows = [json.loads(line) for line in lines]
     assert (len(rows), sum(len(line) + 1 for line in lines)) == (written.records, written.bytes)
     assert 8_000_000 <= written.bytes < 9_000_000
@@ -63,9 +61,7 @@ def test_verl_rows(tmp_path: Path) -> None:
     assert len(rows) == written.records
     assert len(lines[0]) < 20_000
     assert written.bytes / written.records == pytest.approx(4300, rel=0.1)
-    calls = [
-        part.split("\n</tool_call>")[0] for row in rows for part in row["output"].split("<tool_call>\n")[1:]
-    ]
+    calls = [part.split("\n</tool_call>")[0] for row in rows for part in row["output"].split("<tool_call>\n")[1:]]
     assert len(calls) == written.tool_calls
     assert {json.loads(call)["name"] for call in calls} == {"python"}
 

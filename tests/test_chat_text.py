@@ -35,8 +35,7 @@ HERMES = (
 
 def summary(conversation: Conversation) -> list[tuple[str, list[tuple[Any, ...]]]]:
     return [
-        (step.text, [(call.tool, call.arguments, call.output) for call in step.calls])
-        for step in conversation.steps
+        (step.text, [(call.tool, call.arguments, call.output) for call in step.calls]) for step in conversation.steps
     ]
 
 
@@ -59,9 +58,7 @@ def rendered(path: Path) -> str:
 def check_weather(name: str, conversation: Conversation) -> None:
     first, last = conversation.steps
     calls = first.calls
-    found = [
-        (call.tool, json.loads(json.dumps(call.arguments), parse_int=str), call.output) for call in calls
-    ]
+    found = [(call.tool, json.loads(json.dumps(call.arguments), parse_int=str), call.output) for call in calls]
     paris = ("get_weather", {"city": "Paris", "days": "2"}, "sunny")
     rome = ("get_weather", {"city": "Rome", "days": "1"}, "rain")
     if name in CALLS_LEFT_OUT:
@@ -157,10 +154,7 @@ SPELLINGS = {
     "llama": '{"name": "weather", "parameters": {"city": "Paris", "days": 2}}',
     "llama python tag": '<|python_tag|>{"name": "weather", "parameters": {"city": "Paris", "days": 2}}',
 }
-FUNCTION = (
-    "<function=weather>\n<parameter=city>\nParis\n</parameter>\n"
-    "<parameter=days>\n2\n</parameter>\n</function>"
-)
+FUNCTION = "<function=weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>"
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -171,9 +165,7 @@ def test_spelling(spelling: str) -> None:
     assert (call.tool, call.arguments, call.invalid, call.executed) == ("weather", PARIS, None, None)
 
 
-@pytest.mark.parametrize(
-    "wrapper", ["{}", "<tool_call>\n{}\n</tool_call>", "<seed:tool_call>{}</seed:tool_call>"]
-)
+@pytest.mark.parametrize("wrapper", ["{}", "<tool_call>\n{}\n</tool_call>", "<seed:tool_call>{}</seed:tool_call>"])
 def test_function_spelling_keeps_values_as_text(wrapper: str) -> None:
     text, _, [call] = calls_in_text("I look.\n" + wrapper.format(FUNCTION))
     assert (text, call.tool, call.arguments) == ("I look.", "weather", {"city": "Paris", "days": "2"})
@@ -334,12 +326,7 @@ def test_prompt_that_ends_in_reasoning() -> None:
 
 def test_empty_turns() -> None:
     assert parse_response("", PROMPT).steps == []
-    assert (
-        len(
-            parse_response(f"{HERMES}\nuser\n<tool_response>\na\n</tool_response>\nassistant\n", PROMPT).steps
-        )
-        == 1
-    )
+    assert len(parse_response(f"{HERMES}\nuser\n<tool_response>\na\n</tool_response>\nassistant\n", PROMPT).steps) == 1
 
 
 # --- results and calls ----------------------------------------------------------------------------------
@@ -348,9 +335,7 @@ def test_empty_turns() -> None:
 def calls_of(calls: str, *outputs: str) -> list[tuple[Any, ...]]:
     responses = "\n".join(f"<tool_response>\n{output}\n</tool_response>" for output in outputs)
     found = parse_response(f"{calls}\nuser\n{responses}\nassistant\nok", PROMPT)
-    return [
-        (call.tool, call.output, call.executed, call.is_error, call.invalid) for call in found.steps[0].calls
-    ]
+    return [(call.tool, call.output, call.executed, call.is_error, call.invalid) for call in found.steps[0].calls]
 
 
 GOOD = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
@@ -429,9 +414,7 @@ def test_prompts() -> None:
         return [(message.role, message.text) for message in parse_prompt(text)]
 
     assert roles(PROMPT) == [("system", "Be brief."), ("user", "Weather in Paris and Rome?")]
-    assert roles(
-        "user\nQ\nassistant\nA\nuser\n<tool_response>\n1\n</tool_response>\nassistant\n<think>\n"
-    ) == [
+    assert roles("user\nQ\nassistant\nA\nuser\n<tool_response>\n1\n</tool_response>\nassistant\n<think>\n") == [
         ("user", "Q"),
         ("assistant", "A"),
         ("tool", "<tool_response>\n1\n</tool_response>"),
@@ -448,9 +431,7 @@ def test_prompts() -> None:
 def test_tools_in_prompt() -> None:
     tool = '{"type": "function", "function": {"name": "price", "parameters": {"name": "x"}}}'
     assert tools_in_prompt(f"system\n<tools>\n{tool}\n{{broken\n</tools>\nuser\nQ") == ["price"]
-    assert tools_in_prompt("<tools>\n<function>\n<name>a</name>\n<parameter>\n<name>b</name></tools>") == [
-        "a"
-    ]
+    assert tools_in_prompt("<tools>\n<function>\n<name>a</name>\n<parameter>\n<name>b</name></tools>") == ["a"]
     assert tools_in_prompt("within <tools></tools> tags") is None
 
 
@@ -499,9 +480,7 @@ def parts(conversation: Conversation) -> list[str]:
     return found
 
 
-texts = st.one_of(
-    st.text(max_size=200), st.lists(st.sampled_from(MARKUP + FOREIGN), max_size=24).map("".join)
-)
+texts = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(MARKUP + FOREIGN), max_size=24).map("".join))
 
 
 @settings(max_examples=400, deadline=None)

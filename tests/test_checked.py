@@ -34,5 +34,3 @@ def test_what_was_checked_here_has_a_sample_here() -> None:
 def test_what_was_checked_against_shared_samples_is_in_them(shared: Path) -> None:
     found = variants_in(shared / "samples")
     assert {place for place, one in CHECKED.items() if one.beside} == found
-
-

@@ -316,6 +316,7 @@ def test_contributions_list_every_setting_that_changed(small: tuple[Corpus, dict
         "total_epochs", "train_batch_size", "kl_loss_coef", "n", "ppo_mini_batch_size",
     }  # fmt: skip
     assert first.attributable is None
+
     def with_settings(name: str, settings: dict[str, str]) -> Any:
         made = Configuration(settings, "test" if settings else None, {})
         return msgspec.structs.replace(sides[name], configuration=made)

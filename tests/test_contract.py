@@ -320,10 +320,7 @@ def test_all_samples_together_have_no_unexplained_problem(everything: Corpus) ->
     check_schemas(everything)
 
 
-CONVERSATIONS_BY_LINE = {
-    f"jazzyalex+agent-sessions/Resources/Fixtures/{name}.jsonl"
-    for name in ("session_simple",)
-}
+CONVERSATIONS_BY_LINE = {f"jazzyalex+agent-sessions/Resources/Fixtures/{name}.jsonl" for name in ("session_simple",)}
 """Files with one message a line: one conversation each."""
 SEVERAL = ("claude_code", "copilot_cli", "opencode", "tau2")
 """A session may hold the conversations of subagents, too; a folder of tau2 holds all simulations of a run, a storage of

@@ -190,10 +190,7 @@ def test_openai_rows_are_read_back_the_same(tmp_path: Path) -> None:
     assert {"call.exit_code", "step.timestamp"} <= done.not_held.keys()
     first, again = trajlab.read(source), trajlab.read(tmp_path / "rows")
     told = ["run", "task_id", "native_id", "model", "stop_reason", "n_steps", "n_calls", "any_test", "outcome"]
-    left, right = (
-        corpus.trajectories.select(told).sort(told, nulls_last=True).collect()
-        for corpus in (first, again)
-    )
+    left, right = (corpus.trajectories.select(told).sort(told, nulls_last=True).collect() for corpus in (first, again))
     assert left.equals(right)
     count = ["program", "rule", "test_scope"]
     left, right = (

@@ -46,9 +46,7 @@ def run_script(name: str, *arguments: str) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_manifest_declares_every_file_and_nothing_else() -> None:
@@ -144,15 +142,11 @@ def test_legacy_run_learns_and_repeats_its_prompts() -> None:
         lines = (ROOT / f"verl/legacy_run/{step}.jsonl").read_bytes().split(b"\n")
         steps.append([json.loads(line) for line in lines if line])
     assert [len(rows) for rows in steps] == [32] * 6
-    prompts = [
-        {row["input"] for row in first + second}
-        for first, second in zip(steps[::2], steps[1::2], strict=True)
-    ]
+    prompts = [{row["input"] for row in first + second} for first, second in zip(steps[::2], steps[1::2], strict=True)]
     assert prompts[0] == prompts[1] == prompts[2]
     assert len(prompts[0]) == 16
     solved = [
-        sum(row["acc"] for row in first + second) / 64
-        for first, second in zip(steps[::2], steps[1::2], strict=True)
+        sum(row["acc"] for row in first + second) / 64 for first, second in zip(steps[::2], steps[1::2], strict=True)
     ]
     assert solved == sorted(solved)
     for row in (row for rows in steps for row in rows):

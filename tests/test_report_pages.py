@@ -213,9 +213,7 @@ def test_a_page_escapes_the_record_errors_and_unknown_outputs(tmp_path: Path) ->
         nbformat.v4.new_output("error", ename="E<i>", evalue=HOSTILE[:-2], traceback=["\x1b[31m<t>\x1b[0m"]),
         nbformat.v4.new_output("display_data", {"text/markdown": "<img src=x>", "text/plain": "<plain>"}),
         nbformat.v4.new_output("display_data", {"application/javascript": "alert(2)"}),
-        nbformat.v4.new_output(
-            "display_data", {"image/png": "AAAA"}, metadata={"image/png": {"alt": '"<a>'}}
-        ),
+        nbformat.v4.new_output("display_data", {"image/png": "AAAA"}, metadata={"image/png": {"alt": '"<a>'}}),
         widgets=True,
     )
     before = json.dumps(node)
@@ -266,9 +264,7 @@ def test_a_page_that_needs_anything_outside_is_refused(html: str, tmp_path: Path
 def test_the_index_lists_everything_newest_first(tmp_path: Path) -> None:
     runs = {
         "old": record(title="old", started="2026-01-01T00:00:00Z", status="passed", trajectories=108),
-        "new": record(
-            title="new", started="2026-01-03T00:00:00Z", findings={"alarm": 2, "not_applicable": 1}
-        ),
+        "new": record(title="new", started="2026-01-03T00:00:00Z", findings={"alarm": 2, "not_applicable": 1}),
         ".wip-1": record(title="half", started="2026-01-02T00:00:00Z", status="running"),
         ".old-x": record(title="gone"),
     }

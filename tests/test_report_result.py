@@ -118,15 +118,11 @@ def test_another_schema_version_is_an_error(tmp_path: Path) -> None:
         ([gate("not_applicable"), gate("passed", name="b")], [], "alarm", "passed", 0),
     ],
 )
-def test_the_verdict(
-    gates: list[Gate], findings: list[Finding], fail_on: FailOn, status: str, code: int
-) -> None:
+def test_the_verdict(gates: list[Gate], findings: list[Finding], fail_on: FailOn, status: str, code: int) -> None:
     verdict = judge(result(gates, findings), fail_on)
     assert (verdict.status, verdict.exit_code) == (status, ExitCode(code))
 
 
 def test_the_verdict_names_gates_once_and_keeps_what_it_does_not_count() -> None:
-    verdict = judge(
-        result([gate("failed", name="no_alarm"), gate("inconclusive", "warn")], [finding("alarm")])
-    )
+    verdict = judge(result([gate("failed", name="no_alarm"), gate("inconclusive", "warn")], [finding("alarm")]))
     assert (verdict.failed, verdict.inconclusive, verdict.warned) == (["no_alarm"], [], ["coverage"])

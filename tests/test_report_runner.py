@@ -42,9 +42,7 @@ def ok_cells() -> list[str]:
     return [cell if cell.startswith("#%%") else cell.format(**values) for cell in OK]
 
 
-def run(
-    path: Path, out: Path, fail_on: FailOn = "alarm", timeout: int = 60, **parameters: object
-) -> RunRecord:
+def run(path: Path, out: Path, fail_on: FailOn = "alarm", timeout: int = 60, **parameters: object) -> RunRecord:
     return runner.run_notebook(
         path, out, parameters, title="A <b>title</b>", run="r/1", period="E0", data_fingerprint="f00d",
         timeout=timeout, fail_on=fail_on,
@@ -151,9 +149,7 @@ def test_a_cell_that_takes_too_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parameters", [{"treshold": "1"}, {"strict": "yes"}, {"n": "three"}, {"n": None}])
-def test_wrong_parameters_are_usage_errors_and_leave_nothing(
-    parameters: dict[str, Any], tmp_path: Path
-) -> None:
+def test_wrong_parameters_are_usage_errors_and_leave_nothing(parameters: dict[str, Any], tmp_path: Path) -> None:
     path = write_notebook(tmp_path, "audit", [result_cell()])
     with pytest.raises(UsageError) as caught:
         run(path, tmp_path / "out", **parameters)

@@ -1,6 +1,5 @@
 """Texts of one shape have the same facts: every fact known of a shape is compared with the text's own."""
 
-
 from __future__ import annotations
 
 import json

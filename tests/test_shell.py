@@ -351,9 +351,7 @@ def test_the_short_way_agrees_with_the_lexer(parts):
     short = quick_commands(text)
     if short is not None:
         full = Lexer(text).run()
-        assert [(c.words, c.piped_in, c.piped_out) for c in short] == [
-            (c.words, c.piped_in, c.piped_out) for c in full
-        ]
+        assert [(c.words, c.piped_in, c.piped_out) for c in short] == [(c.words, c.piped_in, c.piped_out) for c in full]
 
 
 HOSTILE = [

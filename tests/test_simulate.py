@@ -302,9 +302,7 @@ def contents(folder):
 @pytest.mark.parametrize("name", ["R3", "r6"])
 @pytest.mark.parametrize("random", [False, True])
 def test_a_seed_decides_every_byte(tmp_path, name, random):
-    runs = [
-        simulate(name, tmp_path / str(i), scale=0.03, seed=seed, random=random) for i, seed in enumerate((7, 7, 8))
-    ]
+    runs = [simulate(name, tmp_path / str(i), scale=0.03, seed=seed, random=random) for i, seed in enumerate((7, 7, 8))]
     same, again, other = (contents(run.folder) for run in runs)
     assert same == again
     assert same.keys() == other.keys()

@@ -77,9 +77,7 @@ def test_a_file_has_its_folder_as_root_and_odd_names_are_literal(tmp_path):
 def test_each_file_comes_once(tmp_path):
     make(tmp_path, "run/a.jsonl", "run/b.jsonl")
     (tmp_path / "alias").symlink_to(tmp_path / "run")
-    found = discover(
-        [tmp_path / "run", tmp_path / "run/a.jsonl", f"{tmp_path}/**/*.jsonl", tmp_path / "alias"]
-    )
+    found = discover([tmp_path / "run", tmp_path / "run/a.jsonl", f"{tmp_path}/**/*.jsonl", tmp_path / "alias"])
     assert relpaths(found) == ["a.jsonl", "b.jsonl"]
 
 

@@ -30,9 +30,7 @@ LAYOUTS = st.sampled_from(
 
 def bundle_of(path: Path) -> Bundle:
     status = path.stat()
-    return Bundle(
-        "", "", (SourceFile(str(path.parent), path.name, str(path), status.st_size, status.st_mtime_ns),)
-    )
+    return Bundle("", "", (SourceFile(str(path.parent), path.name, str(path), status.st_size, status.st_mtime_ns),))
 
 
 def read(folder: Path, data: bytes, **options: int) -> tuple[list[bytes], list[Problem]]:
@@ -40,9 +38,7 @@ def read(folder: Path, data: bytes, **options: int) -> tuple[list[bytes], list[P
     path.write_bytes(data)
     problems: list[Problem] = []
     found = list(elements(bundle_of(path), problems, **options))
-    assert [line.data for line in found] == [
-        data[line.offset : line.offset + len(line.data)] for line in found
-    ]
+    assert [line.data for line in found] == [data[line.offset : line.offset + len(line.data)] for line in found]
     assert [line.number for line in found] == sorted({line.number for line in found})
     return [line.data for line in found], problems
 
@@ -207,9 +203,7 @@ def test_goes_on_after_many_that_do_not_close(tmp_path, chunk_bytes, limit):
     for number in broken:
         document = document.replace(f"        {number}\n        ]", f"        {number}\n")
     found, problems = read(tmp_path, document.encode(), chunk_bytes=chunk_bytes, max_record_bytes=limit)
-    assert [json.loads(data)["id"] for data in found] == [
-        number for number in range(60) if number not in broken
-    ]
+    assert [json.loads(data)["id"] for data in found] == [number for number in range(60) if number not in broken]
     assert [problem.code for problem in problems] == ["not_json"] * len(broken)
 
 

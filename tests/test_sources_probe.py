@@ -80,9 +80,7 @@ def test_names_head_and_tail(probe):
 
 
 def test_keys_come_from_the_whole_document(probe):
-    late = json.dumps(
-        {"messages": ["x" * 5 * HEAD_BYTES], "info": {"inner": 1}, "format": "m"}, indent=1
-    ).encode()
+    late = json.dumps({"messages": ["x" * 5 * HEAD_BYTES], "info": {"inner": 1}, "format": "m"}, indent=1).encode()
     assert probe("a.json", late).keys == {"messages", "info", "format"}
     assert probe("a.json", b'{"a": NaN, "\\ud800": np.float64(1)}').keys == {"a", "\ufffd"}
     assert probe("a.json", b'{"a": 1, "b": [{"c": "x').keys == {"a", "b"}

@@ -26,9 +26,7 @@ from trajlab.sources.streams import chunks
 PACK = {
     "plain": lambda data: data,
     "gzip": gzip.compress,
-    "zstd": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(
-        data
-    ),  # as the zstd tool does
+    "zstd": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),  # as the zstd tool does
     "xz": lzma.compress,
 }
 LINE_COUNT = 20_000
@@ -68,9 +66,7 @@ LINES = st.lists(
 def test_lines_equal_a_split(path, data, packing):
     path.write_bytes(PACK[packing](data))
     problems: list[Problem] = []
-    found = [
-        (line.data, line.offset, line.number, line.finished) for line in lines(bundle_of(path), problems)
-    ]
+    found = [(line.data, line.offset, line.number, line.finished) for line in lines(bundle_of(path), problems)]
     assert found == slow_lines(data)
     assert problems == []
 
@@ -99,11 +95,7 @@ def test_slices_add_up_and_stay_when_the_file_grows(path, data, target, known, p
     assert all(data[start - 1 : start] == b"\n" for start, _ in ranges[1:])
     path.write_bytes(PACK[packing](data))
     problems: list[Problem] = []
-    parts = [
-        (line.data, line.offset)
-        for start, end in ranges
-        for line in lines(bundle_of(path, start, end), problems)
-    ]
+    parts = [(line.data, line.offset) for start, end in ranges for line in lines(bundle_of(path, start, end), problems)]
     assert parts == [(text, offset) for text, offset, _, _ in slow_lines(data)]
     assert problems == []
 
@@ -159,11 +151,7 @@ def test_a_damaged_archive_gives_what_can_be_read(path, packing, damage):
         packed = packed[: len(packed) // 2]
     elif damage == "flipped":
         middle = len(packed) * 3 // 4
-        packed = (
-            packed[:middle]
-            + bytes(255 - byte for byte in packed[middle : middle + 500])
-            + packed[middle + 500 :]
-        )
+        packed = packed[:middle] + bytes(255 - byte for byte in packed[middle : middle + 500]) + packed[middle + 500 :]
     else:
         packed += b"garbage"
     path.write_bytes(packed)

@@ -82,8 +82,7 @@ def test_what_cannot_be_repaired_says_so(data):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.text(alphabet='{}[]":,\\ud8001nNaTrueFls()._p\x00\n', max_size=40).map(lambda text: text.encode())
-    | st.binary()
+    st.text(alphabet='{}[]":,\\ud8001nNaTrueFls()._p\x00\n', max_size=40).map(lambda text: text.encode()) | st.binary()
 )
 def test_never_another_error_and_always_writable(data):
     try:
@@ -117,9 +116,7 @@ def test_cleaned_text_can_be_written(text):
     cleaned = clean_text(text)
     cleaned.encode()
     assert len(cleaned) == len(text)
-    assert all(
-        a == b or (b == "\ufffd" and "\ud800" <= a <= "\udfff") for a, b in zip(text, cleaned, strict=True)
-    )
+    assert all(a == b or (b == "\ufffd" and "\ud800" <= a <= "\udfff") for a, b in zip(text, cleaned, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,7 @@ def test_correlated_attempts_widen_and_method_says_how():
     values = np.repeat([1, 0, 1, 0, 0, 1, 0, 1, 1, 0], 4)
     clusters = np.repeat(np.arange(10), 4)
     estimate = proportion(values, clusters)
-    assert (
-        estimate.method == "Wilson, clustered by task (n eff 10.2)"
-    )  # 1 / (10/11 · 1/10 + 1/11 · (0.3/40 + 0.7/10))
+    assert estimate.method == "Wilson, clustered by task (n eff 10.2)"  # 1 / (10/11 · 1/10 + 1/11 · (0.3/40 + 0.7/10))
     plain = proportion(values)
     assert estimate.high - estimate.low > 1.7 * (plain.high - plain.low)
 
@@ -411,5 +409,3 @@ def test_public_names_are_there_and_documented():
         item = getattr(trajlab.stats, name)
         assert isinstance(item, str) or item.__doc__
     assert len(trajlab.stats.__all__) == len(set(trajlab.stats.__all__))
-
-

@@ -154,9 +154,7 @@ def test_ratio_of_ones_is_the_mean(sample):
 @given(st.lists(number, min_size=1, max_size=60), st.sampled_from([0.1, 0.25, 0.5, 0.9]))
 def test_quantile_ranks_against_the_binomial(values, q):
     n, ordered = len(values), sorted(values)
-    cumulative = [
-        sum(math.comb(n, r) * q**r * (1 - q) ** (n - r) for r in range(rank + 1)) for rank in range(n)
-    ]
+    cumulative = [sum(math.comb(n, r) * q**r * (1 - q) ** (n - r) for r in range(rank + 1)) for rank in range(n)]
     lower = max((rank for rank in range(1, n + 1) if cumulative[rank - 1] <= 0.025), default=None)
     upper = min((rank for rank in range(1, n + 1) if cumulative[rank - 1] >= 0.975), default=None)
     estimate = quantile(values, q)

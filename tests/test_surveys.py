@@ -63,17 +63,13 @@ def test_refusals_say_what_is_wrong() -> None:
         ([40, 30, 2000, 930], [0.6, 0.4, 0.05, 0.02], [20, 20, 25, 15]),
     ],
 )
-def test_intervals_hold_the_truth_as_often_as_they_say(
-    sizes: list[int], shares: list[float], draws: list[int]
-) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say(sizes: list[int], shares: list[float], draws: list[int]) -> None:
     rng = np.random.default_rng(11)
     positive = [round(size * share) for size, share in zip(sizes, shares, strict=True)]
     truth, codes, rounds = sum(positive) / sum(sizes), np.repeat(np.arange(len(sizes)), draws), 600
     held = 0
     for _ in range(rounds):
-        found = [
-            rng.hypergeometric(yes, size - yes, n) for yes, size, n in zip(positive, sizes, draws, strict=True)
-        ]
+        found = [rng.hypergeometric(yes, size - yes, n) for yes, size, n in zip(positive, sizes, draws, strict=True)]
         success = np.concatenate([np.arange(n) < yes for yes, n in zip(found, draws, strict=True)])
         estimate = stratified_proportion(success, codes, sizes)
         assert estimate.low is not None

@@ -48,9 +48,7 @@ def read(file: SourceFile) -> tuple[list[Trajectory], list[Problem]]:
     return trajectories, [item for item in items if isinstance(item, Problem)]
 
 
-def read_rows(
-    tmp_path: Path, *rows: dict[str, Any] | str, **options: str
-) -> tuple[list[Trajectory], list[Problem]]:
+def read_rows(tmp_path: Path, *rows: dict[str, Any] | str, **options: str) -> tuple[list[Trajectory], list[Problem]]:
     return read(write(tmp_path, *rows, **options))
 
 
@@ -98,9 +96,7 @@ def test_conversation(tmp_path: Path) -> None:
 
 
 def test_legacy(tmp_path: Path) -> None:
-    found, _ = read_rows(
-        tmp_path, LEGACY, {**LEGACY, "request_id": "r1"}, {**LEGACY, "input": "other"}, OLDEST
-    )
+    found, _ = read_rows(tmp_path, LEGACY, {**LEGACY, "request_id": "r1"}, {**LEGACY, "input": "other"}, OLDEST)
     first, second, other, oldest = found
     assert (first.reward, first.correct, first.train_step, first.split) == (1.2, True, 3, "train")
     assert [(part.name, part.value) for part in first.rewards] == [("acc", 1.0), ("format", 0.2)]
@@ -172,9 +168,7 @@ def test_numbers_as_text_and_odd_numbers(tmp_path: Path) -> None:
     assert [(part.name, part.value) for part in found[0].rewards] == [("acc", 1.0), ("format_reward", 0.1)]
     assert [item.reward for item in found] == [0.5, 1.25, None, None]
     assert [problem.code for problem in found[2].problems] == ["wrong_type"]
-    assert [(problem.code, "`score`" in problem.message) for problem in found[3].problems] == [
-        ("cleaned", True)
-    ]
+    assert [(problem.code, "`score`" in problem.message) for problem in found[3].problems] == [("cleaned", True)]
 
 
 @pytest.mark.parametrize("acc", [0.5, "maybe", None, [1]])
@@ -234,14 +228,10 @@ def test_schemas_may_differ_from_line_to_line(tmp_path: Path) -> None:
 def test_a_slice_reads_its_own_lines(tmp_path: Path) -> None:
     file = write(tmp_path, *[{**LEGACY, "step": step} for step in range(6)])
     middle = Path(file.path).read_bytes().index(b"\n", 2000) + 1
-    parts = [
-        verl.read(Bundle("verl", "legacy", (file,), *bounds)) for bounds in ((0, middle), (middle, None))
-    ]
+    parts = [verl.read(Bundle("verl", "legacy", (file,), *bounds)) for bounds in ((0, middle), (middle, None))]
     found = [item for part in parts for item in part if isinstance(item, Trajectory)]
     whole, _ = read(file)
-    assert [(item.ordinal, item.train_step) for item in found] == [
-        (item.ordinal, item.train_step) for item in whole
-    ]
+    assert [(item.ordinal, item.train_step) for item in found] == [(item.ordinal, item.train_step) for item in whole]
 
 
 def test_attempts_share_no_mutable_state(tmp_path: Path) -> None:

@@ -182,9 +182,7 @@ def turns(rng: random.Random, output_share: float = 1.0) -> list[Turn]:
     for _ in range(max(8, round(rng.gauss(TURNS, 9)))):
         said = b"".join(rng.choices(sentences(), k=rng.randrange(2, 6)))
         call = command(rng) if rng.random() < CALL_SHARE else None
-        output = (
-            b"".join(rng.choices(pieces(30, 6000), k=1 + int(rng.expovariate(1 / scale)))) if call else b""
-        )
+        output = b"".join(rng.choices(pieces(30, 6000), k=1 + int(rng.expovariate(1 / scale)))) if call else b""
         result.append(Turn(said, call, output, int(rng.random() < 0.18)))
     return result
 
@@ -200,9 +198,7 @@ def chat_row(rng: random.Random, number: int) -> tuple[bytes, int]:
     calls = 0
     for turn in turns(rng):
         if turn.command is None:
-            parts.append(
-                b', {"role": "assistant", "content": "%b"}, {"role": "user", "content": "Go on."}' % turn.said
-            )
+            parts.append(b', {"role": "assistant", "content": "%b"}, {"role": "user", "content": "Go on."}' % turn.said)
             continue
         inner = turn.command.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
         parts.append(
@@ -273,9 +269,7 @@ def records(seed: int, budget: int, layout: Literal["jsonl", "files"]) -> Iterat
         yield record, calls
 
 
-def write_swe(
-    folder: Path, megabytes: float, seed: int, layout: Literal["jsonl", "files"] = "jsonl"
-) -> Written:
+def write_swe(folder: Path, megabytes: float, seed: int, layout: Literal["jsonl", "files"] = "jsonl") -> Written:
     """Write trajectories of a coding agent: shards of chat rows, or one mini-swe-agent file for each."""
     folder.mkdir(parents=True, exist_ok=True)
     if layout == "files":

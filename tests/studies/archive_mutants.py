@@ -159,8 +159,4 @@ def _change_program(program: bytes, rng: Chance) -> bytes:
 
 def _constants(program: bytes, places: list[int]) -> list[tuple[int, int]]:
     """Operations that put one plain value on the stack."""
-    return [
-        (at, end)
-        for at, end in pairwise(places)
-        if program[at : at + 1] in b"NXKMJG\x88\x89\x8c\x8a]})"
-    ]
+    return [(at, end) for at, end in pairwise(places) if program[at : at + 1] in b"NXKMJG\x88\x89\x8c\x8a]})"]

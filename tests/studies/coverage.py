@@ -127,10 +127,7 @@ def study_differences(draws, seed, attempts):
             cells = [
                 covered((difference(x, y, clusters, clusters) for x, y in zip(a, other, strict=True)), truth),
                 covered(
-                    (
-                        difference(x, y, clusters, clusters, shared_clusters=True)
-                        for x, y in zip(a, b, strict=True)
-                    ),
+                    (difference(x, y, clusters, clusters, shared_clusters=True) for x, y in zip(a, b, strict=True)),
                     truth,
                 ),
                 covered((paired_difference(x, y, clusters) for x, y in zip(a, b, strict=True)), truth),

@@ -80,9 +80,7 @@ def classify(raw: RawCommand, words: list[str], context: Context) -> list[Simple
     return commands
 
 
-def _nested(
-    raw: RawCommand, name: str, words: list[str], outcome: Nested, context: Context
-) -> list[SimpleCommand]:
+def _nested(raw: RawCommand, name: str, words: list[str], outcome: Nested, context: Context) -> list[SimpleCommand]:
     commands: list[SimpleCommand] = []
     if context.depth < MAX_DEPTH:
         for text in outcome.texts:
@@ -100,9 +98,7 @@ def _nested(
     return commands or [_command(raw, name, words, other("empty shell text"), context)]
 
 
-def _command(
-    raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context
-) -> SimpleCommand:
+def _command(raw: RawCommand, name: str, words: list[str], judged: Verdict, context: Context) -> SimpleCommand:
     is_filter = context.piped_in and name in FILTERS and reads_stdin(name, words)
     if judged[0] <= {"read", "search", "other"}:
         if is_filter:

@@ -160,9 +160,7 @@ class FileLog:
         pairs = paths_of_code(contents[-1]) if how == RUN else paths_of_patch(contents[-1])
         return [(clean, action) for word, action in pairs if (clean := clean_path(word)) is not None]
 
-    def _resolve(
-        self, path: str, how: str, before: str | None, after: str | None, *, failed: bool
-    ) -> tuple[str, str]:
+    def _resolve(self, path: str, how: str, before: str | None, after: str | None, *, failed: bool) -> tuple[str, str]:
         """Class of the path and the action; keeps the state of the file."""
         known = self._classes.get(path)
         action = CHANGED if how == REVERTED else how

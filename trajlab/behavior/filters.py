@@ -12,11 +12,7 @@ from trajlab.behavior.verdicts import Verdict, other, verdict
 
 def prints_heredoc(raw: RawCommand, name: str, words: list[str]) -> bool:
     """A filter that works on text given in the command shows no file."""
-    return (
-        (raw.heredoc is not None or raw.here_string is not None)
-        and name in FILTERS
-        and reads_stdin(name, words)
-    )
+    return (raw.heredoc is not None or raw.here_string is not None) and name in FILTERS and reads_stdin(name, words)
 
 
 PRINTS = other("program/prints its heredoc")

@@ -219,15 +219,9 @@ class _Inspection:
         for word in call.keywords:
             if word.arg == "mode":
                 mode = word.value
-        if not (
-            isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)
-        ):
+        if not (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _WRITE_MODE.match(mode.value)):
             return False
-        target = (
-            call.func.value
-            if method and isinstance(call.func, ast.Attribute)
-            else (call.args or [call.func])[0]
-        )
+        target = call.func.value if method and isinstance(call.func, ast.Attribute) else (call.args or [call.func])[0]
         return not self._is_temporary(target)
 
     def _runs(self, call: ast.Call, name: str, last: str) -> None:

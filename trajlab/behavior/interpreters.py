@@ -169,9 +169,7 @@ def setup(arguments: Sequence[str]) -> Verdict:
             return framework_run("nose" if test == "nosetests" else "setup.py", arguments[place + 1 :])
     if commands[0].startswith(SETUP_INSTALLS):
         return verdict("install", "subcommand/setup.py")
-    return verdict(
-        "static" if commands[0] in ("check", "lint", "flake8") else "script", "subcommand/setup.py"
-    )
+    return verdict("static" if commands[0] in ("check", "lint", "flake8") else "script", "subcommand/setup.py")
 
 
 def language(name: str, arguments: Sequence[str], context: Context) -> Outcome:

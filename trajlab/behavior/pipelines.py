@@ -71,12 +71,7 @@ def redirected(command: SimpleCommand, authored: bool = True, fed: bool = False)
         fed: Something feeds it.
     """
     program = command.program
-    if (
-        program == "cat"
-        and command.heredoc is not None
-        and not fed
-        and command.redirects[0][0][:5] != "/dev/"
-    ):
+    if program == "cat" and command.heredoc is not None and not fed and command.redirects[0][0][:5] != "/dev/":
         return _judged(command, AUTHORED)
     targets = [path for path, _ in command.redirects if path not in NULL_FILES]
     if not targets:
@@ -92,12 +87,7 @@ def redirected(command: SimpleCommand, authored: bool = True, fed: bool = False)
         return _with(command, None if command.is_filter else "other", "redirect/log of a program")
     if source and "inline" in command.labels and "edit" not in command.labels:
         return _add(command, "edit", "redirect/inline code writes a source file")
-    if (
-        source
-        and command.labels <= SEARCH
-        and CONSTANT.get(program) == "search"
-        and program not in ("find", "ls")
-    ):
+    if source and command.labels <= SEARCH and CONSTANT.get(program) == "search" and program not in ("find", "ls"):
         return _with(command, "edit", "redirect/rewritten")
     return command
 

@@ -194,8 +194,7 @@ AUTHORS = "echo printf cat print"
 """Programs whose redirected output is file content somebody wrote in the command."""
 
 REWRITERS = (
-    "cat tac head tail nl sed awk perl cut sort uniq tr column fold paste rev fmt jq yq printf echo xxd "
-    "envsubst"
+    "cat tac head tail nl sed awk perl cut sort uniq tr column fold paste rev fmt jq yq printf echo xxd envsubst"
 )
 """Filters whose redirected output is a changed copy."""
 
@@ -242,8 +241,7 @@ MARKERS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT
 SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 ENVIRONMENT_FOLDERS = ("/bin/", "/Scripts/", "/.bin/")
 ACTIVATIONS = (
-    "activate activate.sh conda.sh nvm.sh env env.sh .env profile .profile bashrc .bashrc .zshrc "
-    ".bash_profile"
+    "activate activate.sh conda.sh nvm.sh env env.sh .env profile .profile bashrc .bashrc .zshrc .bash_profile"
 )
 ACTIVATIONS += " setup.bash environment rvm setenv.sh"
 """Files that ``source`` reads to set up a shell, not to run something."""

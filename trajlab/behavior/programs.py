@@ -139,9 +139,7 @@ def make(name: str, arguments: Sequence[str], table: str) -> Outcome:
             if table == "tasks":
                 tests.extend(arguments[index:])
                 break
-    pairs = [
-        (target_label(target, table), f"target/{name} {target or 'default'}") for target in targets or [""]
-    ]
+    pairs = [(target_label(target, table), f"target/{name} {target or 'default'}") for target in targets or [""]]
     return _scoped(pairs, tests)
 
 
@@ -174,11 +172,7 @@ def package_manager(name: str, arguments: Sequence[str], context: Context) -> Ou
     words = [name, *arguments]
     place = subcommand_place(name, words)
     if place >= len(words):
-        return (
-            verdict("install", f"program/{name}")
-            if PACKAGE_MANAGERS[name] == "yarn"
-            else other(f"program/{name}")
-        )
+        return verdict("install", f"program/{name}") if PACKAGE_MANAGERS[name] == "yarn" else other(f"program/{name}")
     command, rest = words[place], words[place + 1 :]
     if PACKAGE_MANAGERS[name] == "npm":
         label = SUBCOMMANDS["npm"].get(command, SUBCOMMANDS["npm"][""])
@@ -216,8 +210,7 @@ def maven(arguments: Sequence[str], context: Context) -> Outcome:
     """Goals that run tests, else what the first goal is for."""
     goals = [word for word in arguments if word[:1] != "-"]
     skips = any(
-        word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false")
-        for word in arguments
+        word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false") for word in arguments
     )
     if not skips and any(goal in MAVEN_TEST_GOALS for goal in goals):
         return framework_run("maven", arguments)
@@ -240,14 +233,8 @@ def gradle(arguments: Sequence[str], context: Context) -> Outcome:
     tasks = [word for word in arguments if word[:1] != "-"]
     if any("test" in word.rpartition(":")[2].lower() and "testclasses" not in word.lower() for word in tasks):
         judged = framework_run("gradle", arguments)
-        in_module = any(
-            word.lstrip(":").count(":") and "test" in word.rpartition(":")[2].lower() for word in tasks
-        )
-        return (
-            framework_run("files", ["part/"], "framework/gradle")
-            if in_module and judged[2] == "all"
-            else judged
-        )
+        in_module = any(word.lstrip(":").count(":") and "test" in word.rpartition(":")[2].lower() for word in tasks)
+        return framework_run("files", ["part/"], "framework/gradle") if in_module and judged[2] == "all" else judged
     last = [word.rpartition(":")[2] for word in tasks]
     if "check" in last:
         return run_of_everything("framework/gradle")

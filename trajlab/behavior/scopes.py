@@ -119,9 +119,7 @@ class _Reader:
         kinds = self.framework.flags
         if not self.framework.clusters:
             kind = kinds.get(word[:2])
-            attached = (
-                kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
-            )
+            attached = kind if kind not in (None, "info", "build") and self.framework.style == "path" else None
             return attached, word[2:]
         for place in range(1, len(word)):
             kind = kinds.get("-" + word[place])
@@ -142,9 +140,7 @@ class _Reader:
         elif kind == "filter":
             self.found.add(_dotnet_filter(value))
         elif kind == "pattern":
-            self.found.add(
-                "all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file"
-            )
+            self.found.add("all" if value.startswith(("test*", "*test")) or value in ("*.py", "*") else "file")
         elif kind == "environments":
             self.environments.extend(value.split(","))
         elif kind == "nested":

@@ -30,7 +30,8 @@ SUBCOMMANDS = {
         "init": "other",
         "config": "other",
         "search": "other",
-        "shell": "other", "shell.bash": "other",
+        "shell": "other",
+        "shell.bash": "other",
     },
     "poetry": {
         "": "install",
@@ -333,8 +334,7 @@ YARN_COMMANDS = {
         "set plugin global create init pack publish"
     ),
     "other": (
-        "config info list ls why outdated versions licenses cache audit help store root bin login "
-        "version node-gyp"
+        "config info list ls why outdated versions licenses cache audit help store root bin login version node-gyp"
     ),
 }
 """What yarn, pnpm and bun do themselves; any other first word is a script or a binary of the package."""
@@ -392,8 +392,7 @@ TARGET_VALUE_FLAGS = "-C -f -j -l -I -o -W --directory --file --jobs --justfile 
 
 ENVIRONMENTS = {
     "static": (
-        "lint linters flake8 mypy style pre-commit pylint black isort typing check type codestyle ruff "
-        "pep8 typecheck"
+        "lint linters flake8 mypy style pre-commit pylint black isort typing check type codestyle ruff pep8 typecheck"
     ),
     "install": "docs doc build package dist",
 }

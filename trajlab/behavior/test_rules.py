@@ -147,8 +147,7 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "deno": {"style": "path", "flags": "case: --filter; value: --config -c --import-map"},
     "names": {
         "style": "names-part",
-        "flags": "case: --testNamePattern -t --match-test --mt; scope: --match-path --testFile; "
-        "value: --configuration",
+        "flags": "case: --testNamePattern -t --match-test --mt; scope: --match-path --testFile; value: --configuration",
     },
     "cargo": {
         "style": "names-case",
@@ -328,6 +327,4 @@ TEST_ROOTS = "tests test testing spec specs __tests__ t"
 REPOSITORY_ROOTS = r"/(?:testbed|repo|app|code|src|project|workspace(?:/[^/]*__[^/]*)?|home/[^/]+/[^/]+)"
 """Where the public benchmarks' containers keep the repository (pattern)."""
 
-MAVEN_TEST_GOALS = (
-    "test verify integration-test surefire:test failsafe:integration-test failsafe:verify surefire-test"
-)
+MAVEN_TEST_GOALS = "test verify integration-test surefire:test failsafe:integration-test failsafe:verify surefire-test"

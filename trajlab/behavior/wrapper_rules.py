@@ -119,10 +119,7 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "nyc": {"flags": "--reporter --report-dir --include --exclude"},
     "c8": {"flags": "-r --reporter --include --exclude -o"},
     "coverage run": {
-        "flags": (
-            "--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs "
-            "--save-signal"
-        ),
+        "flags": ("--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs --save-signal"),
         "as": "python",
     },
     "kernprof": {"flags": "-o", "as": "python"},
@@ -255,15 +252,12 @@ INTERPRETERS: dict[str, dict[str, str]] = {
     "kotlin": {"values": "-cp -classpath"},
     "crystal": {},
     "nim": {},
-    "java": {
-        "values": "-cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports"
-    },
+    "java": {"values": "-cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports"},
     "mono": {},
     "gforth": {"code": "-e"},
 }
 JAVA_TEST_CLASSES = (
-    "org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher junit.textui.TestRunner "
-    "org.testng.TestNG"
+    "org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher junit.textui.TestRunner org.testng.TestNG"
 )
 
 SHELLS = "bash sh zsh dash ash ksh mksh fish rbash csh tcsh"

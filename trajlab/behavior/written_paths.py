@@ -33,9 +33,7 @@ _QUOTED = re.compile(_LITERAL)
 _FILE_NAME = re.compile(r"[\w@.+~-]*(?:/[\w@.+~ -]+)*\.\w{1,8}\Z")
 
 _PATCH = re.compile(r"^--- ([^\t\n]{1,400})[^\n]*\n\+\+\+ ([^\t\n]{1,400})", re.MULTILINE)
-_APPLY_PATCH = re.compile(
-    r"^[ \t]{0,8}\*\*\* (?:(Update|Add|Delete) File|Move to): ([^\n]{1,400})$", re.MULTILINE
-)
+_APPLY_PATCH = re.compile(r"^[ \t]{0,8}\*\*\* (?:(Update|Add|Delete) File|Move to): ([^\n]{1,400})$", re.MULTILINE)
 _NULL = "/dev/null"
 
 

@@ -29,9 +29,7 @@ SOURCES = click.argument("sources", nargs=-1, required=True, callback=named, met
 OUT = click.option(
     "-o", "--out", required=True, callback=named, metavar="DIR", help="Folder for the reports; made if missing."
 )
-BY = click.option(
-    "--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run."
-)
+BY = click.option("--by", default="epoch", show_default=True, metavar="epoch|quarter|steps:N", help="Periods of a run.")
 SETTINGS = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook.")
 FAIL_ON = click.option(
     "--fail-on",
@@ -40,9 +38,7 @@ FAIL_ON = click.option(
     show_default=True,
     help="Exit with 1 on.",
 )
-LANGUAGE = click.option(
-    "--language", default="en", show_default=True, metavar="en|zh", help="Language of the report."
-)
+LANGUAGE = click.option("--language", default="en", show_default=True, metavar="en|zh", help="Language of the report.")
 MAPPING = click.option(
     "--mapping", callback=named, metavar="TOML", help="Where fields stand in logs that no reader knows."
 )

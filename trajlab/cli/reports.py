@@ -28,9 +28,7 @@ from trajlab.cli.common import (
 @cli.command(epilog=EXIT_CODES)
 @SOURCES
 @OUT
-@click.option(
-    "--run", callback=named, metavar="NAME", help="Only this run of a corpus; for logs, the name of the run."
-)
+@click.option("--run", callback=named, metavar="NAME", help="Only this run of a corpus; for logs, the name of the run.")
 @BY
 @click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
 @click.option("--pending", is_flag=True, help="Each finished period once: those without a verdict in DIR.")

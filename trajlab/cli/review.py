@@ -21,9 +21,7 @@ _LABELS = click.argument("labels", nargs=-1, required=True, callback=named, meta
 @cli.command(epilog=EXIT_CODES)
 @SOURCES
 @click.option("-n", "--n", "n", type=click.IntRange(1), default=20, show_default=True, help="How many to read.")
-@click.option(
-    "--by", "by", multiple=True, metavar="NAME", help="What divides them: quadrant, hit, rule:ID, a column …"
-)
+@click.option("--by", "by", multiple=True, metavar="NAME", help="What divides them: quadrant, hit, rule:ID, a column …")
 @click.option("--seed", default=0, show_default=True, help="Decides the draw.")
 @click.option("--allocation", default="proportional", show_default=True, metavar="proportional|equal|neyman")
 @click.option("--spread", metavar="COLUMN", help="What Neyman's allocation goes by.")

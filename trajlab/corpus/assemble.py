@@ -164,9 +164,7 @@ def _outcomes(claims: Iterable[Claim]) -> tuple[pl.DataFrame, list[tuple[object,
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 
 
-def _with_verdicts(
-    trajectories: pl.DataFrame, outcomes: pl.DataFrame
-) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
+def _with_verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> tuple[pl.DataFrame, list[tuple[object, ...]]]:
     """The trajectories with their verdict, whose it is and how they ended; and the verdicts that contradict the log."""
     verdicts = _verdicts(trajectories, outcomes)
     joined = trajectories.join(verdicts, on="trajectory_id", how="left", maintain_order="left")
@@ -353,9 +351,7 @@ def _sources(
     return pl.DataFrame(rows, schema=SOURCES.polars(), orient="row")
 
 
-def _coverage(
-    folder: Path, manifest: Manifest, summaries: list[UnitSummary], overlay: pl.DataFrame
-) -> pl.DataFrame:
+def _coverage(folder: Path, manifest: Manifest, summaries: list[UnitSummary], overlay: pl.DataFrame) -> pl.DataFrame:
     sources = [
         Source(item.bundle.file.root, item.bundle.file.relpath, item.run, item.bundle.format, item.bytes, own.lost,
                own.lost_bytes)

@@ -81,9 +81,7 @@ def ingest_into(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            options = Options(
-                tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes(), mapping
-            )
+            options = Options(tuple(map(str, sources)), run, jobs, keep_texts, engine, sizes or UnitSizes(), mapping)
             return _ingest(folder, files, problems, options)
     except OSError as error:
         raise not_written(folder, error) from error

@@ -190,6 +190,7 @@ COMPANIONS: dict[str, str] = {
 }
 """Files that speak about trajectories of other files."""
 
+
 @cache
 def log_format(name: str) -> LogFormat:
     """The module that reads logs of the format ``name``."""

@@ -97,9 +97,7 @@ def _of_csv(bundle: Bundle, problems: list[Problem]) -> Iterator[tuple[str, int 
             number += 1
 
 
-def _of_document(
-    bundle: Bundle, problems: list[Problem], held_in: str | None
-) -> Iterator[tuple[str, int | None, Any]]:
+def _of_document(bundle: Bundle, problems: list[Problem], held_in: str | None) -> Iterator[tuple[str, int | None, Any]]:
     try:
         value = load(bundle, problems)
     except (ValueError, RecursionError) as error:

@@ -124,9 +124,7 @@ def _log_ratios(above: FloatArray, below: FloatArray, mask: FloatArray) -> tuple
     return (differences if count == len(differences) else differences[known]), len(differences) - count
 
 
-def add_reference(
-    facts: TokenFacts, reference: FloatArray | None, policy: FloatArray | None, mask: FloatArray
-) -> None:
+def add_reference(facts: TokenFacts, reference: FloatArray | None, policy: FloatArray | None, mask: FloatArray) -> None:
     """KL of the policy to the reference model over the positions trained on, as a sum.
 
     Each token adds r − 1 − log r with r = π_ref / π: never negative, and without bias where tokens are the policy's

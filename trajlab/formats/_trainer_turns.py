@@ -108,7 +108,11 @@ def prompt_messages(messages: Sequence[ChatMessage]) -> list[Message]:
 
 
 def fill_from_messages(
-    trajectory: Trajectory, prompt: Sequence[ChatMessage], completion: Sequence[ChatMessage], *, told: bool = True,
+    trajectory: Trajectory,
+    prompt: Sequence[ChatMessage],
+    completion: Sequence[ChatMessage],
+    *,
+    told: bool = True,
     cut: bool = True,
 ) -> None:
     """Take the turns of a rollout.

@@ -13,9 +13,7 @@ from trajlab.formats._verifiers_tokens import add_node_tokens
 from trajlab.records import Problem, RewardPart, Step, Trajectory
 from trajlab.sources.safe_json import clean_text, to_bool, to_float
 
-_TRUNCATED = frozenset(
-    {"max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed"}
-)
+_TRUNCATED = frozenset({"max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed"})
 _ERRORS = {"sandbox_error": "environment_error", "task_error": "environment_error"}
 """Boundaries of the environment; any other ``…_error`` is the infrastructure's."""
 _VERDICTS = ("acc", "is_correct", "correct", "resolved")

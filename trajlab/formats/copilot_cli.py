@@ -87,9 +87,7 @@ def _subagent(row: dict[str, Any]) -> str | None:
     return word(mapping(row.get("data")).get("parentToolCallId")) or word(row.get("agentId"))
 
 
-def _facts(
-    trajectory: Trajectory, rows: list[dict[str, Any]], conversation: Conversation, subagent: str
-) -> None:
+def _facts(trajectory: Trajectory, rows: list[dict[str, Any]], conversation: Conversation, subagent: str) -> None:
     span(trajectory, conversation.times)
     if subagent:
         trajectory.parent_native_id = _session(rows)
@@ -137,5 +135,3 @@ def _totals(trajectory: Trajectory, shutdown: dict[str, Any], *, alone: bool) ->
     if alone and None not in counted:
         reconcile(trajectory, "completion tokens", stated, total(counted))
     trajectory.completion_tokens = stated
-
-

@@ -43,10 +43,14 @@ _CARRIES = frozenset(
 
 VARIANTS = {
     "json": Variant("`chats/session-*.json`", _CARRIES | {"gradable"}, whole=True),
-    "jsonl": Variant("`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`",
-                     _CARRIES | {"gradable"}, whole=True),
-    "history": Variant("a document with `history`: contents of `role` and `parts`",
-                       frozenset({"task_id", "agent", "model", "seconds", "started_at"}), whole=True),
+    "jsonl": Variant(
+        "`chats/session-*.jsonl`: header, messages, `$set`, `$rewindTo`", _CARRIES | {"gradable"}, whole=True
+    ),
+    "history": Variant(
+        "a document with `history`: contents of `role` and `parts`",
+        frozenset({"task_id", "agent", "model", "seconds", "started_at"}),
+        whole=True,
+    ),
 }
 
 _EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,5})\b")

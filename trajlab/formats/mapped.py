@@ -135,9 +135,7 @@ def _shown(value: Any) -> str:
     return repr(value)[:80] if isinstance(value, (str, int, float, bool)) else type(value).__name__
 
 
-def _conversation(
-    record: Any, mapping: FieldMapping, trajectory: Trajectory
-) -> tuple[list[Message], list[Step]]:
+def _conversation(record: Any, mapping: FieldMapping, trajectory: Trajectory) -> tuple[list[Message], list[Step]]:
     if mapping.response is not None:
         return _flat(record, mapping, trajectory)
     messages: list[ChatMessage] = []

@@ -161,5 +161,3 @@ def _trajectory(
         trajectory.problems.append(Problem("unreadable_record", "a value is nested too deeply to be read"))
     task_of_prompt(trajectory)
     return trajectory
-
-

@@ -81,5 +81,3 @@ def _trajectory(bundle: Bundle, number: int, name: str, spans: list[Span]) -> Tr
     trajectory.cost = total(step.cost for step in trajectory.steps)
     task_of_prompt(trajectory)
     return trajectory
-
-

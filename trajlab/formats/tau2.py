@@ -199,4 +199,3 @@ class _Reader:
             call = self.turns.answer(result.get("id"), said)
         if call is not None:
             call.is_error = flag(result.get("error"))
-

@@ -54,9 +54,7 @@ VARIANTS: dict[str, Variant] = {
 }
 
 _BASE_KEYS = frozenset({"input", "output", "gts", "score", "step", "uid", "request_id"})
-_NOT_COMPONENTS = frozenset(
-    {"reward", "index", "idx", "i", "id", "epoch", "split", "data_source", "num_turns", "pred"}
-)
+_NOT_COMPONENTS = frozenset({"reward", "index", "idx", "i", "id", "epoch", "split", "data_source", "num_turns", "pred"})
 """Extras that are no component: ``reward`` is the total once more, ``pred`` an answer, the others keep books."""
 _NOT_COMPONENT_SUFFIXES = ("_id", "_index", "_idx", "_step", "_steps", "_turns", "_length", "_tokens")
 _COMPONENT_WORDS = re.compile(r"acc|reward|score|format|bonus|penalt|correct|success")
@@ -251,9 +249,7 @@ def _extras_of(names: tuple[str, ...]) -> _Extras:
     components = tuple(
         (name, _COMPONENT_WORDS.search(name.lower()) is not None)
         for name in names
-        if name not in _BASE_KEYS
-        and name not in _NOT_COMPONENTS
-        and not name.endswith(_NOT_COMPONENT_SUFFIXES)
+        if name not in _BASE_KEYS and name not in _NOT_COMPONENTS and not name.endswith(_NOT_COMPONENT_SUFFIXES)
     )
     return _Extras(components, next((name for name in _VERDICTS if name in names), None))
 
@@ -319,6 +315,4 @@ def _cleaned(fixes: tuple[str, ...], record: dict[str, Any]) -> str:
 
 
 def _note(trajectory: Trajectory, line: Line, code: str, message: str) -> None:
-    trajectory.problems.append(
-        Problem(code, clean_text(message), line.number, line.offset, trajectory.native_id)
-    )
+    trajectory.problems.append(Problem(code, clean_text(message), line.number, line.offset, trajectory.native_id))

@@ -71,11 +71,14 @@ def _of(rows: pl.DataFrame, group: str | None, missing: int, seed: int) -> Itera
 def _dimensions(known: pl.DataFrame) -> Iterator[tuple[str, dict[str, pl.Expr]]]:
     """Groups of trajectories by dimension; what is not recorded is in none of them."""
     rate = pl.col("pass_rate")
-    yield "difficulty", {
-        f"too hard, at most {TOO_HARD:.0%} solved": rate <= TOO_HARD,
-        "mixed": (rate > TOO_HARD) & (rate < TOO_EASY),
-        f"too easy, at least {TOO_EASY:.0%} solved": rate >= TOO_EASY,
-    }
+    yield (
+        "difficulty",
+        {
+            f"too hard, at most {TOO_HARD:.0%} solved": rate <= TOO_HARD,
+            "mixed": (rate > TOO_HARD) & (rate < TOO_EASY),
+            f"too easy, at least {TOO_EASY:.0%} solved": rate >= TOO_EASY,
+        },
+    )
     ends = known["termination"].drop_nulls().unique().sort().to_list()
     yield "termination", {end: pl.col("termination") == end for end in ends}
     yield "reward", _buckets(known, pl.col("reward"))

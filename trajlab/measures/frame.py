@@ -125,9 +125,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     unplaced = current["period"].null_count() if names else 0
     if not names:
         current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
-    return Trajectories(
-        asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used, epochs_from
-    )
+    return Trajectories(asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used, epochs_from)
 
 
 def _with_known_periods(frame: pl.DataFrame, population: Population) -> Population:
@@ -139,9 +137,7 @@ def _with_known_periods(frame: pl.DataFrame, population: Population) -> Populati
     return msgspec.structs.replace(population, by="quarter" if steps >= QUARTERS else "steps:1")
 
 
-def _with_logged_epochs(
-    corpus: Corpus, frame: pl.DataFrame, population: Population
-) -> tuple[pl.DataFrame, str | None]:
+def _with_logged_epochs(corpus: Corpus, frame: pl.DataFrame, population: Population) -> tuple[pl.DataFrame, str | None]:
     """The trainer's own epoch of each step, where nothing nearer tells the epochs; and what tells them."""
     if population.epoch_boundaries:
         return frame, "given"

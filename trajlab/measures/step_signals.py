@@ -190,9 +190,7 @@ def _negative_tokens(corpus: Corpus, trajectories: Trajectories) -> pl.DataFrame
     table = table.with_columns(all_negative=(pl.col("negative_tokens") >= PRACTICAL).cast(pl.Float64))
     run = frame["run"][0]
     told = [
-        _tidy(
-            table.select("train_step", value=name, run=pl.lit(run), n=pl.lit(None, pl.Int64), sd=pl.lit(None)), name
-        )
+        _tidy(table.select("train_step", value=name, run=pl.lit(run), n=pl.lit(None, pl.Int64), sd=pl.lit(None)), name)
         for name in ("negative_tokens", "all_negative")
     ]
     return pl.concat(told)

@@ -185,4 +185,3 @@ def _tell_changes(hook: str, out: Path) -> None:
             call_hook(hook, {**msgspec.to_builtins(record), "before": before})
             told[name] = record.status
             write_atomically(path, msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=1) + b"\n")
-

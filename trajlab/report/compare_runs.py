@@ -68,9 +68,7 @@ class RunComparison:
         self.comparison: Comparison = compare_sides(sides, seed, validation_n)
         self.changes: list[Changes] = [changes_of(one.trajectories) for one in sides]
         self.document: Document = compare_report(self.comparison, self.changes, language)
-        self.readings: list[Reading] = [
-            read_state(corpus, run) for corpus, run in zip(corpora, self.runs, strict=True)
-        ]
+        self.readings: list[Reading] = [read_state(corpus, run) for corpus, run in zip(corpora, self.runs, strict=True)]
 
     def section(self, key: str) -> Html:
         """A section of the report."""

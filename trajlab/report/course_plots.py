@@ -60,9 +60,7 @@ def differences(
         return inline(figure, title, alt, caption)
 
 
-def _difference_panel(
-    axes: Axes, found: Sequence[Difference | None], periods: Sequence[object], share: bool
-) -> None:
+def _difference_panel(axes: Axes, found: Sequence[Difference | None], periods: Sequence[object], share: bool) -> None:
     period_ticks(axes, periods)
     axes.axhline(0, color=LINE, linewidth=1.5)
     ends = [0.0]

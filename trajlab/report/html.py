@@ -98,9 +98,7 @@ def page(
         wide: More room, for a page that is one table.
     """
     entries = contents if contents is not None and len(contents) >= 3 else {}
-    items = "".join(
-        f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items()
-    )
+    items = "".join(f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries.items())
     shell = Template((_TEMPLATE / "page.html").read_text(encoding="utf-8"))
     return shell.substitute(
         language=escape(language),
@@ -202,12 +200,8 @@ def _shown(text: str) -> Html:
 def _prepared(notebook: NotebookNode, words: Words, name: str) -> NotebookNode:
     """A copy without widget state and the first heading (the page has its title), in the language of the page."""
     copy = type(notebook)(notebook)
-    copy.metadata = type(notebook)(
-        {key: value for key, value in notebook.metadata.items() if key != "widgets"}
-    )
-    copy.cells = [
-        type(notebook)(cell) for cell in notebook.cells if _MARKER not in cell.metadata.get("tags", [])
-    ]
+    copy.metadata = type(notebook)({key: value for key, value in notebook.metadata.items() if key != "widgets"})
+    copy.cells = [type(notebook)(cell) for cell in notebook.cells if _MARKER not in cell.metadata.get("tags", [])]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
             first, _, rest = cell.source.lstrip().partition("\n")
@@ -268,18 +262,14 @@ def _footer(record: RunRecord, result: Result | None) -> Html:
                 "status": badge(_GATE_TONES[gate.status], gate.status.replace("_", " ")),
                 "value": gate.value,
                 "n": gate.n,
-                "limit": " ".join(
-                    filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])
-                ),
+                "limit": " ".join(filter(None, [(gate.direction or "").replace("_", " "), _limit(gate.limit)])),
                 "message": gate.message,
             }
             for gate in result.gates
         ]
         parts.append(details("Gates", plain_table(rows), note=str(len(rows))))
     parts.append(details("Parameters", facts(parameters), note=str(len(parameters))))
-    parts.append(
-        details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint}))
-    )
+    parts.append(details("Software and data", facts(software | {"data fingerprint": record.data_fingerprint})))
     return join(parts, "\n")
 
 

@@ -62,9 +62,7 @@ def _newest_first(run: Listed) -> tuple[str, str]:
 def _header(runs: list[Listed]) -> Html:
     statuses = [run.record.status if run.record else "unreadable" for run in runs]
     counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
-    items = join(
-        Html(f"<div><dt>{escape(status)}</dt><dd>{count:,}</dd></div>") for status, count in counts.items()
-    )
+    items = join(Html(f"<div><dt>{escape(status)}</dt><dd>{count:,}</dd></div>") for status, count in counts.items())
     return Html(f'<p class="kicker">trajlab</p>\n<h1>Runs</h1>\n<dl class="meta">{items}</dl>')
 
 

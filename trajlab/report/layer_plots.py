@@ -26,9 +26,7 @@ _MOST_MARKS = 5
 _ENGLISH = Words("en", "diagnosis")
 
 
-def layer_panels(
-    panels: Sequence[Panel], marks: Mapping[int, str], *, title: str, words: Words = _ENGLISH
-) -> Html:
+def layer_panels(panels: Sequence[Panel], marks: Mapping[int, str], *, title: str, words: Words = _ENGLISH) -> Html:
     """Small panels of one layer.
 
     Args:

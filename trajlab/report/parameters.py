@@ -85,9 +85,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _comments(source: str) -> dict[int, str]:
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {
-        token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT
-    }
+    return {token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT}
 
 
 def _parameter(node: ast.stmt, comments: Mapping[int, str], place: str) -> Parameter:

@@ -170,9 +170,7 @@ def period_ticks(axes: Axes, periods: Sequence[object], columns: int = 3) -> Non
     axes.set_xticks(range(0, len(names), step), names[::step])
 
 
-def _panel(
-    axes: Axes, name: str, estimates: Estimates, periods: Sequence[object], unit: str, unseen: str
-) -> None:
+def _panel(axes: Axes, name: str, estimates: Estimates, periods: Sequence[object], unit: str, unseen: str) -> None:
     share = _all_shares(estimates, unit)
     panel_title(axes, name)
     period_ticks(axes, periods)
@@ -270,8 +268,7 @@ def stacked_shares(
         empty = [row for row in range(len(labels)) if all(s[row] is None for s in parts.values())]
         _stacked_axes(axes, names, empty, unseen)
         shown = (
-            f"{label(text)}: "
-            + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
+            f"{label(text)}: " + ", ".join(f"{name} {number(shares[row], True)}" for name, shares in parts.items())
             for row, text in enumerate(labels)
         )
         return inline(figure, title, alt or ". ".join(shown), caption)
@@ -282,9 +279,7 @@ def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> 
     for row, share in enumerate(shares):
         if share >= 0.07:
             middle = start[row] + share / 2
-            axes.text(
-                middle, row, f"{100 * share:.0f} %", ha="center", va="center", color=BACKGROUND, size=11
-            )
+            axes.text(middle, row, f"{100 * share:.0f} %", ha="center", va="center", color=BACKGROUND, size=11)
 
 
 def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int], unseen: str) -> None:

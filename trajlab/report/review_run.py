@@ -65,9 +65,7 @@ class ReviewRun:
     def write(self, folder: str | Path | None = None) -> ReviewPage:
         """Write the page, the manifest and ``result.json`` to the run folder."""
         target = Path(folder if folder is not None else os.environ.get("TRAJLAB_RUN_DIR", "."))
-        made = review_page(
-            self.corpus, target / PAGE_FILE, sample=self.sample, rubric=self.rubric, blind=self.blind
-        )
+        made = review_page(self.corpus, target / PAGE_FILE, sample=self.sample, rubric=self.rubric, blind=self.blind)
         write_atomically(target / MANIFEST_FILE, self.sample.to_json())
         write_result(self.result(), target)
         return made
@@ -130,4 +128,3 @@ class ReviewRun:
                 measure_of("corrected_share", judged.flag, judged.corrected),
             ]
         return [*rows, measure_of("krippendorff_alpha", None, found.agreement.alpha)]
-

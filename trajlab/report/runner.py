@@ -119,9 +119,7 @@ def find_notebook(notebook: Path | str) -> Path:
     shipped = {file.stem: file for folder in reversed(_SHIPPED) for file in sorted(folder.glob("*.ipynb"))}
     if str(notebook) in shipped:
         return shipped[str(notebook)]
-    raise UsageError(
-        str(notebook), "no such notebook", f"a file .ipynb, or one of {', '.join(sorted(shipped))}"
-    )
+    raise UsageError(str(notebook), "no such notebook", f"a file .ipynb, or one of {', '.join(sorted(shipped))}")
 
 
 def _read_notebook(path: Path) -> tuple[bytes, NotebookNode]:
@@ -207,9 +205,7 @@ def _execute_and_judge(node: NotebookNode, folder: Path, record: RunRecord, time
         _refuse_incomplete(executed)
         result = read_result(folder)
         if result is None:
-            raise NotebookError(
-                record.notebook, "left no result.json", "", "Call write_result in its last cell."
-            )
+            raise NotebookError(record.notebook, "left no result.json", "", "Call write_result in its last cell.")
         _refuse_oversize(folder / records.NOTEBOOK_FILE)
         _judge(result, record)
     except NotebookError as error:
@@ -286,9 +282,7 @@ def _refuse_incomplete(node: NotebookNode) -> None:
             continue
         raised = any(output.output_type == "error" for output in cell.outputs)
         if cell.execution_count is None or raised:
-            raise NotebookError(
-                f"cell {number}", "the notebook ended early", "all cells to run", "No sys.exit."
-            )
+            raise NotebookError(f"cell {number}", "the notebook ended early", "all cells to run", "No sys.exit.")
 
 
 def _refuse_oversize(path: Path) -> None:

@@ -63,9 +63,7 @@ _SETTINGS = {
 
 
 @contextmanager
-def drawing(
-    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
-) -> Iterator[Figure]:
+def drawing(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Iterator[Figure]:
     """A new figure of ``width`` by ``height`` CSS pixels with the house settings in force."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -153,9 +151,7 @@ def _written(element: ElementTree.Element) -> str:
     if tag in ("style", "metadata"):
         return ""
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in element.attrib.items())
-    inner = escape(element.text.strip() if element.text else "") + "".join(
-        _written(child) for child in element
-    )
+    inner = escape(element.text.strip() if element.text else "") + "".join(_written(child) for child in element)
     if tag == "defs" and not inner:
         return ""
     if tag == "g" and not attributes:

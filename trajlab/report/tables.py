@@ -104,10 +104,7 @@ def estimate_table(rows: Rows, columns: Columns, *, caption: str = "", limit: in
     scales = {column.key: _scale(rows, column) for column in specifications}
     numeric = {column.key: _is_numeric([row.get(column.key) for row in rows]) for column in specifications}
     body = [
-        join(
-            _cell(row.get(column.key), column, scales[column.key], numeric[column.key])
-            for column in specifications
-        )
+        join(_cell(row.get(column.key), column, scales[column.key], numeric[column.key]) for column in specifications)
         for row in rows[:limit]
     ]
     head = join(_head(column, numeric[column.key]) for column in specifications)
@@ -218,9 +215,7 @@ def _text(value: object) -> Html:
     return escape(value)
 
 
-def estimate_cell(
-    estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None
-) -> Html:
+def estimate_cell(estimate: EstimateLike, unit: str = "auto", scale: tuple[float, float] | None = None) -> Html:
     """An estimate: the number, below it interval and n in small type, and a bar where there is a scale."""
     share = is_share(estimate, unit)
     small = [part for part in (interval(estimate, share), counted(estimate, share)) if part]

@@ -157,4 +157,3 @@ def _save(folder: Path, state: State, watched: Watched) -> None:
         write_atomically(folder / STATE, msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
     except OSError as error:
         raise not_written(folder, error) from error
-

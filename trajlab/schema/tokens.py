@@ -17,8 +17,13 @@ TOKEN_HISTOGRAMS = Table(
     "source",
     (
         _ID,
-        _c("bin", "int", "bin, from -129 to 129: bin 0 holds log-ratios from -e(0) to e(0), bin k > 0 those in "
-           "(e(k-1), e(k)], e(k) = ln 2 · 2^(k/8 - 12), bin 129 all above e(128); bin -k mirrors bin k", ""),
+        _c(
+            "bin",
+            "int",
+            "bin, from -129 to 129: bin 0 holds log-ratios from -e(0) to e(0), bin k > 0 those in "
+            "(e(k-1), e(k)], e(k) = ln 2 · 2^(k/8 - 12), bin 129 all above e(128); bin -k mirrors bin k",
+            "",
+        ),
         _c("tokens", "int", "tokens in the bin", "", "tokens"),
     ),
 )
@@ -32,8 +37,12 @@ TOKEN_MOMENTS = Table(
         _c("tokens", "int", "positions, padding included", unit="tokens"),
         _c("prompt_tokens", "int", "positions before the agent's first turn", unit="tokens"),
         _c("response_tokens", "int", "positions that the agent generated", unit="tokens"),
-        _c("observation_tokens", "int", "positions between and after its turns: results, marks of the template",
-           unit="tokens"),
+        _c(
+            "observation_tokens",
+            "int",
+            "positions between and after its turns: results, marks of the template",
+            unit="tokens",
+        ),
         _c("padding_tokens", "int", "positions beyond the sequence", unit="tokens"),
         _c("trained_tokens", "int", "positions that the loss mask keeps", "no loss mask is recorded", "tokens"),
         _c("trained_prompt", "int", "of these, positions of the prompt", unit="tokens"),
@@ -60,10 +69,20 @@ TOKEN_MOMENTS = Table(
         _c("advantage_sum", "float", "sum of their advantages A, as logged", _NO_ADVANTAGE),
         _c("advantage_squares", "float", "sum of A²", _NO_ADVANTAGE),
         _c("advantage_largest", "float", "largest A (merges by the maximum)", _NO_ADVANTAGE),
-        _c("reference_tokens", "int", "tokens trained on with log-probabilities of policy and reference model",
-           _NO_REFERENCE, "tokens"),
-        _c("reference_kl", "float", "sum of r − 1 − log r, r = π_ref / π: KL of the policy to the reference model",
-           _NO_REFERENCE, "nats"),
+        _c(
+            "reference_tokens",
+            "int",
+            "tokens trained on with log-probabilities of policy and reference model",
+            _NO_REFERENCE,
+            "tokens",
+        ),
+        _c(
+            "reference_kl",
+            "float",
+            "sum of r − 1 − log r, r = π_ref / π: KL of the policy to the reference model",
+            _NO_REFERENCE,
+            "nats",
+        ),
     ),
 )
 

@@ -57,9 +57,7 @@ def _take(source: str, found: _Found) -> None:
     if os.path.lexists(path):
         if path.is_dir():
             if (path / CORPUS_MARKER).exists():
-                raise UsageError(
-                    source, "a corpus written by trajlab", "logs", "Name the logs it was built from."
-                )
+                raise UsageError(source, "a corpus written by trajlab", "logs", "Name the logs it was built from.")
             _Walk(str(path.resolve()), None, found).run()
         else:
             root = path.parent.resolve()
@@ -69,9 +67,7 @@ def _take(source: str, found: _Found) -> None:
     elif _WILDCARDS.search(source):
         _take_pattern(source, found)
     else:
-        raise UsageError(
-            source, "no such file or folder", next_step="Check the path (relative to the current folder)."
-        )
+        raise UsageError(source, "no such file or folder", next_step="Check the path (relative to the current folder).")
 
 
 def _take_pattern(pattern: str, found: _Found) -> None:
@@ -79,9 +75,7 @@ def _take_pattern(pattern: str, found: _Found) -> None:
     first = next(index for index, part in enumerate(parts) if _WILDCARDS.search(part))
     root = Path(*parts[:first]) if first else Path()
     if not root.is_dir():
-        raise UsageError(
-            pattern, f"the folder {root} does not exist", next_step="Check the pattern's fixed part."
-        )
+        raise UsageError(pattern, f"the folder {root} does not exist", next_step="Check the pattern's fixed part.")
     walk = _Walk(str(root.resolve()), _Pattern(parts[first:]), found)
     walk.run()
     if not walk.matched:
@@ -234,9 +228,7 @@ class _Walk:
         except OSError as error:
             self._unreadable(relpath, error)
             return
-        self._files.append(
-            SourceFile(self._root, _printable(relpath), path, status.st_size, status.st_mtime_ns)
-        )
+        self._files.append(SourceFile(self._root, _printable(relpath), path, status.st_size, status.st_mtime_ns))
 
     def _unreadable(self, relpath: str, error: OSError) -> None:
         message = f"cannot be read: {error.strerror or error}"

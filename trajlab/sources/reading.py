@@ -44,9 +44,7 @@ _LONG_LINE_BYTES = 16 << 20
 _BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
-def lines(
-    bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES
-) -> Iterator[Line]:
+def lines(bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
     r"""Lines of the bundle's file that start in ``[bundle.start, bundle.end)``, blank ones left out.
 
     Split on ``\n`` only: text in JSON lines may hold U+0085 and U+2028 unescaped. Offsets, and the
@@ -197,9 +195,7 @@ def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
     return Line(data, offset, number, finished)
 
 
-def _split_lines(
-    pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int
-) -> Iterator[Line]:
+def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int) -> Iterator[Line]:
     """Lines of a stream that cannot seek."""
     number = 0
     for offset, data, size, finished, count in _assembled(pieces, limit):

@@ -97,9 +97,7 @@ def _decode(text: str, fixes: set[str], *, strict: bool) -> Any:
     def parse_int(literal: str) -> int | float:
         return int(literal) if len(literal) <= _MAX_INTEGER_DIGITS else parse_float(literal)
 
-    return json.loads(
-        text, strict=strict, parse_constant=parse_float, parse_float=parse_float, parse_int=parse_int
-    )
+    return json.loads(text, strict=strict, parse_constant=parse_float, parse_float=parse_float, parse_int=parse_int)
 
 
 _ESCAPE = re.compile(

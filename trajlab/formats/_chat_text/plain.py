@@ -58,9 +58,7 @@ def _end_of_reasoning(text: str, start: int) -> int:
     return -1 if text.find("<tool_response>", start, closed) >= 0 else closed
 
 
-def _with_last(
-    steps: list[Step], text: str, start: int, after: int, reasoning: str | None
-) -> list[Step] | None:
+def _with_last(steps: list[Step], text: str, start: int, after: int, reasoning: str | None) -> list[Step] | None:
     """The steps and the last turn, ``text[start:]``, in which no call comes first."""
     content = text[after:]
     visible = content.strip()

@@ -48,10 +48,14 @@ def audit_report(audit: EpochAudit, language: str = "en") -> Document:
         run_sections.behaviour(words, [side]),
         run_sections.quadrants(words, [side]),
         Section("flow", words.say("section.flow"), flow_sections.quadrant_flow(words, audit.course)),
-        Section("changes", words.say("section.changes_one"), [
-            *course_sections.what_changed(words, side.name, audit.course),
-            *course_sections.over_the_run(words, side),
-        ]),
+        Section(
+            "changes",
+            words.say("section.changes_one"),
+            [
+                *course_sections.what_changed(words, side.name, audit.course),
+                *course_sections.over_the_run(words, side),
+            ],
+        ),
         advice.recommendations(words, [side], audit.findings if language == "en" else ()),
         advice.unobserved(words, [side]),
     ]

@@ -78,9 +78,7 @@ def _names(words: Words) -> dict[str, str]:
 
 
 def _told(words: Words, flow: Flow) -> str:
-    beyond = [
-        _move(words, one, other, e) for one, row in flow.net.items() for other, e in row.items() if _sign(e) != 0
-    ]
+    beyond = [_move(words, one, other, e) for one, row in flow.net.items() for other, e in row.items() if _sign(e) != 0]
     net = words.say("flow.net", list=words.list(beyond)) if beyond else words.say("flow.no_net")
     return words.say(
         "flow.told",

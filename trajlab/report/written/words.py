@@ -137,7 +137,6 @@ class Words:
         unit = self.say("word.points") if share else ""
         return Shown(_signed(found.value, share, digits) + unit, interval, n, found.method)
 
-
     def pooled(self, item: Contrast) -> Shown:
         """The difference over all trajectories, with the sizes of both arms."""
         arms = [number(estimate.denominator) for estimate in (item.first, item.second)]
