@@ -214,6 +214,9 @@ def test_labels_given_in_jupyterlab_land_in_the_file(tmp_path: Path) -> None:
         page = browser.new_page(viewport={"width": 1500, "height": 1000})
         watched = Watched(page)
         page.set_default_timeout(120_000)
+        # JupyterLab may ask for a kernel where a key comes before the notebook's own is there.
+        asked = page.locator(".jp-Dialog")
+        page.add_locator_handler(asked, lambda dialog: dialog.locator(".jp-mod-accept").click(), no_wait_after=True)
         page.goto(f"{address}/lab/tree/review.ipynb?token=secret")
         page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
         _run_cell(watched)
