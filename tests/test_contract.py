@@ -209,7 +209,6 @@ def test_a_log_is_read_the_same_twice_and_its_tables_agree(
     assert not trajectories["duplicate"].any()
     assert Counter(first.problems.collect()["code"].to_list()) == PROBLEMS.get(path, {})
     check_counts(first)
-    check_schemas(first)
 
 
 def check_counts(corpus: Corpus) -> None:
@@ -233,7 +232,7 @@ def check_counts(corpus: Corpus) -> None:
 
 
 def check_schemas(corpus: Corpus) -> None:
-    """Tables on disk are the declared ones, and all convert to pandas."""
+    """Tables on disk are the declared ones, and all convert to pandas; once, of all samples: they hold every column."""
     for name, table in TABLES.items():
         frame = corpus.table(name).collect()
         assert frame.schema == pl.Schema(table.polars()), name

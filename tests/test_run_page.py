@@ -88,6 +88,9 @@ def test_the_page_of_r4_says_that_it_did_not_in_chinese_too(runs: Corpus, tmp_pa
     assert result["course"]["collapses"] == []
     assert "R4：行为未崩塌：工具使用率从未持续低于此前最佳阶段的一半。" in text
     assert "R4：行为未崩塌" in page
+    assert text.startswith("# R4 训练诊断报告\n")
+    assert '<html lang="zh"' in page
+    assert ">结论前置</h2>" in page
     assert "R4: behaviour did not collapse" in page
     assert "四象限流向" in page
     assert page.count("<figure>") > 10

@@ -7,7 +7,6 @@ import string
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import mistune
 import msgspec
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 import trajlab
 from trajlab.checks.lines import LINE_CHECKS
-from trajlab.errors import ExitCode, UsageError
+from trajlab.errors import UsageError
 from trajlab.measures.budgets import KINDS
 from trajlab.measures.catalogue import MEASURES
 from trajlab.measures.compare import BEHAVIOURS
@@ -234,16 +233,3 @@ def test_a_run_of_hostile_name_is_shown_by_its_name(audited: EpochAudit) -> None
     found = rendered(to_markdown(document))
     assert "script" not in found.elements
     assert "[x](http://evil) | <script>" in found.text
-
-
-def test_an_audit_writes_it_beside_its_page(tmp_path: Path) -> None:
-    parameters: dict[str, Any] = {"steps_per_epoch": 2, "language": "zh", "fail_on": "never"}
-    found = trajlab.audit(SAMPLES / "verl" / "legacy_run", tmp_path / "out", **parameters)
-    assert found.exit_code == ExitCode.PASSED, found.records[0].message
-    folder = found.reports[0].parent
-    text, page = (folder / "report.md").read_text("utf-8"), (folder / "report.html").read_text("utf-8")
-    assert text.startswith("# legacy_run 训练诊断报告\n")
-    assert '<html lang="zh"' in page
-    assert ">结论前置</h2>" in page
-    ids = re.findall(r' id="([^"]+)"', page)
-    assert len(ids) == len(set(ids))

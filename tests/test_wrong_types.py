@@ -26,7 +26,7 @@ SCAFFOLDS = (
     "mlflow", "langsmith", "langfuse", "agent_lightning",
 )  # fmt: skip
 WRONG: tuple[Any, ...] = (None, True, -7, 1e300, 10**30, "words", "", [], {}, [[]], ["a", 1], {"type": 3}, float("nan"))
-MUTANTS = 40
+MUTANTS = 15
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
