@@ -12,7 +12,7 @@ from trajlab.cli.common import EXIT_CODES, JOBS, SOURCES, cli, named
 @cli.command(epilog=EXIT_CODES)
 @SOURCES
 @click.option("-c", "--corpus", callback=named, metavar="DIR", help="Where logs are ingested; default: trajlab-watch.")
-@click.option("--hook", metavar="CMD", help="Run on a new alarm, with the new alarms as JSON on standard input.")
+@click.option("--hook", metavar="CMD", help="Run on a new alarm, without a shell; gets them as JSON on its input.")
 @click.option("--run", callback=named, metavar="NAME", help="Only this run.")
 @click.option("--outcome", callback=named, metavar="SIGNAL", help="Signal that tells the independent outcome.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A line, as alarm_kl.level=0.1.")

@@ -33,7 +33,7 @@ from trajlab.cli.common import (
 @click.option("--epoch", default="all", show_default=True, metavar="N|all", help="Only this epoch.")
 @click.option("--pending", is_flag=True, help="Each finished period once: those without a verdict in DIR.")
 @click.option("--settle", "settle_hours", default=6.0, show_default=True, metavar="HOURS", help="A run is over after.")
-@click.option("--hook", callback=named, metavar="COMMAND", help="Gets the record as JSON when a run's status changes.")
+@click.option("--hook", callback=named, metavar="COMMAND", help="Gets JSON when a run's status changes; no shell.")
 @SETTINGS
 @FAIL_ON
 @LANGUAGE
