@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from trajlab.behavior.caching import LONGEST_CACHED
+from trajlab.behavior.caching import LONGEST_CACHED, cached_by_text
 from trajlab.behavior.classify import classify
 from trajlab.behavior.lexer import Lexer
 from trajlab.behavior.masks import labels_in, mask_of
@@ -149,15 +149,9 @@ def explain_command(text: str) -> list[SimpleCommand]:
     return list(analyse(text))
 
 
+@cached_by_text(maxsize=CACHED_COMMANDS)
 def analyse(text: str) -> tuple[SimpleCommand, ...]:
     """Return the simple commands of a shell text (cached)."""
-    if len(text) > LONGEST_CACHED:
-        return tuple(_analyse(text, 0))
-    return _cached(text)
-
-
-@lru_cache(maxsize=CACHED_COMMANDS)
-def _cached(text: str) -> tuple[SimpleCommand, ...]:
     return tuple(_analyse(text, 0))
 
 

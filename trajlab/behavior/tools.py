@@ -51,7 +51,7 @@ KINDS = {
         "str_replace_based_edit strreplace applypatch editnotebook"
     ),
     "fileop": "delete delete_file move_file create_directory rename_file copy_file remove_file",
-    "editor": ("str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit"),
+    "editor": "str_replace_editor file_editor text_editor str_replace_based_edit_tool oh_editor editor file_edit",
     "think": "think thinking think_tool thought sequentialthinking sequential_thinking scratchpad",
     "plan": (
         "plan update_plan todo todowrite todoread todo_write write_todos update_todo_list manage_todo_list "

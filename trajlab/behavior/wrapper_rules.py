@@ -119,7 +119,7 @@ WRAPPERS: dict[str, dict[str, str | int]] = {
     "nyc": {"flags": "--reporter --report-dir --include --exclude"},
     "c8": {"flags": "-r --reporter --include --exclude -o"},
     "coverage run": {
-        "flags": ("--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs --save-signal"),
+        "flags": "--source --include --omit --rcfile --data-file --concurrency --context --source-pkgs --save-signal",
         "as": "python",
     },
     "kernprof": {"flags": "-o", "as": "python"},

@@ -80,7 +80,8 @@ def policy_facts(corpus: Corpus, trajectories: Trajectories, seed: int = 0) -> P
         seed: Seed of the bootstrap.
     """
     frame = with_lag(trajectories.frame.filter((pl.col("split") == "train") | pl.col("split").is_null()))
-    frame = frame.join(corpus.token_moments.collect(), on="trajectory_id", how="left", maintain_order="left",
+    moments = corpus.token_moments.collect()
+    frame = frame.join(moments, on="trajectory_id", how="left", maintain_order="left",
                        suffix="_of_arrays")  # fmt: skip
     frame = frame.with_columns(
         lag_bucket=_bucket("lag", LAGS), length_bucket=_bucket("trained_tokens", LENGTHS),
@@ -88,7 +89,7 @@ def policy_facts(corpus: Corpus, trajectories: Trajectories, seed: int = 0) -> P
     )  # fmt: skip
     measured = [*_ratios(corpus, frame, seed), *prompt_kl(frame), *_lags(frame), *_critic(frame, seed),
                 *calibration(corpus, frame, seed), *_masks(frame, seed)]  # fmt: skip
-    return Policy(measured, frame, negatives(trajectories, corpus.token_moments.collect()))
+    return Policy(measured, frame, negatives(trajectories, moments))
 
 
 def with_lag(frame: pl.DataFrame) -> pl.DataFrame:
