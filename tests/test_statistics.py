@@ -14,6 +14,7 @@ import pytest
 import trajlab.stats
 from trajlab.errors import UsageError
 from trajlab.stats import (
+    Estimate,
     bootstrap_of_sums,
     change_point,
     change_points,
@@ -409,3 +410,17 @@ def test_public_names_are_there_and_documented():
         item = getattr(trajlab.stats, name)
         assert isinstance(item, str) or item.__doc__
     assert len(trajlab.stats.__all__) == len(set(trajlab.stats.__all__))
+
+
+@pytest.mark.parametrize("values", [[1e308] * 3, [1e308, -1e308, 1.0], [math.inf, 1.0]])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_overflows_is_not_known_and_says_so(values: list[float]) -> None:
+    found = Estimate(float(np.sum(values)), -math.inf, math.inf, math.inf, 3.0, "t")
+    assert all(one is None or math.isfinite(one) for one in (found.value, found.low, found.high, found.numerator))
+    assert (found.value is None) == (found.method == "beyond what a float can hold")
+    assert found.denominator == 3.0
+
+
+def test_a_mean_beyond_floats_is_not_known() -> None:
+    found = mean([1e308] * 3, ["a"] * 3)
+    assert (found.value, found.denominator, str(found)) == (None, 3.0, "beyond what a float can hold")

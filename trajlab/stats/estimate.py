@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
+from msgspec.structs import force_setattr
 
 NOT_OBSERVED = "not observed"
+TOO_LARGE = "beyond what a float can hold"
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -29,6 +33,22 @@ class Estimate(msgspec.Struct, frozen=True):
     """Tasks the interval was clustered or paired by; ``None`` where there was no clustering."""
     missing: int = 0
     """Units where the thing was not observed; they are in neither numerator nor denominator."""
+
+    def __post_init__(self) -> None:
+        """Sums of hostile numbers overflow: what is not finite is not known, and the method says why."""
+        if self.value is not None and not math.isfinite(self.value):
+            for name, known in {
+                "value": None,
+                "low": None,
+                "high": None,
+                "numerator": None,
+                "method": TOO_LARGE,
+            }.items():
+                force_setattr(self, name, known)
+        for name in ("low", "high", "numerator"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                force_setattr(self, name, None)
 
     def __str__(self) -> str:
         if self.value is None:

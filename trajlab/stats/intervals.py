@@ -263,7 +263,8 @@ def mean(values: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidenc
     n = len(rows.values)
     if n == 0:
         return not_observed(rows.missing, None if clusters is None else 0)
-    total = float(rows.values.sum())
+    with np.errstate(over="ignore"):
+        total = float(rows.values.sum())
     sizes = sums(np.ones(n), rows.codes, rows.groups)
     value = total / n
     by_task = "" if rows.codes is None else ", clustered by task"
