@@ -37,14 +37,9 @@ class Estimate(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Sums of hostile numbers overflow: what is not finite is not known, and the method says why."""
         if self.value is not None and not math.isfinite(self.value):
-            for name, known in {
-                "value": None,
-                "low": None,
-                "high": None,
-                "numerator": None,
-                "method": TOO_LARGE,
-            }.items():
-                force_setattr(self, name, known)
+            force_setattr(self, "method", TOO_LARGE)
+            for name in ("value", "low", "high"):
+                force_setattr(self, name, None)
         for name in ("low", "high", "numerator"):
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
