@@ -285,3 +285,5 @@ def test_blank_lines_of_an_archive_are_counted_as_those_of_a_plain_file(rows: li
     last = len(rows) - 1
     expected = [(row + b"\n" * (n < last), starts[n], n + 1, n < last) for n, row in enumerate(rows) if row.strip()]
     assert [(line.data, line.offset, line.number, line.finished) for line in found] == expected
+    kept = _split_lines(iter(pieces), Bundle("", "", ()), [], 100, blank=True)
+    assert b"".join(line.data for line in kept) == text

@@ -130,7 +130,24 @@ def test_odd_rows_of_csv_cost_only_themselves(tmp_path: Path) -> None:
     assert found == [("csv", "t1", 1), ("csv", "t2", 1), ("csv", "t3", 1)]
     texts = corpus.table("texts").collect()["text"].to_list()
     assert {long, 'two "lines"\nof text', "hi", "still writ"} <= set(texts)
-    assert corpus.problems.select("code", "line").collect().rows() == [("unreadable_record", 4)]
+    problems = corpus.problems.select("code", "line").sort("line").collect().rows()
+    assert problems == [("unreadable_record", 4), ("truncated", 6)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_cell_of_csv_keeps_its_blank_lines(tmp_path: Path, packed: bool) -> None:
+    text = "one\n\n\ntwo\n   \n\nthree"
+    rows = [
+        "id,trace_id,type,parent_observation_id,start_time,input,output\n\n  \n",
+        f'a,t1,GENERATION,,2026-01-01 00:00:00.000000,hello,"{text}"\n\n\n\n',
+        "b,t1\n",
+    ]
+    data = "".join(rows).encode()
+    path = tmp_path / ("observations.csv.gz" if packed else "observations.csv")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    corpus = trajlab.read(path)
+    assert text in corpus.table("texts").collect()["text"].to_list()
+    assert corpus.problems.select("code", "line").collect().rows() == [("unreadable_record", 14)]
 
 
 def test_spellings_of_langfuse_agree() -> None:

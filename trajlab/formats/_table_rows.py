@@ -72,21 +72,47 @@ def csv_header(head: bytes) -> tuple[str, ...]:
     return cells if newline and len(cells) > 1 else ()
 
 
+class _CsvLines:
+    """Lines of a CSV file, blank ones too: a cell may hold them."""
+
+    def __init__(self, bundle: Bundle, problems: list[Problem]) -> None:
+        self.number = 0
+        """Of the last line."""
+        self.record: list[str] = []
+        """Lines since it was emptied."""
+        self._lines = lines(bundle, problems, blank=True)
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.number = line.number
+            text = line.data.decode("utf-8", "replace")
+            self.record.append(text)
+            if text.isspace():  # those of archives may come as one
+                yield from text.splitlines(keepends=True)
+            else:
+                yield text
+
+
 def _of_csv(bundle: Bundle, problems: list[Problem]) -> Iterator[tuple[str, int | None, Any]]:
     """Rows as objects of texts: an empty cell is no value."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
-    reader = csv.reader(line.data.decode("utf-8", "replace") for line in lines(bundle, problems))
+    source = _CsvLines(bundle, problems)
+    reader = csv.reader(source)
     header: list[str] | None = None
     number = 0
     while True:
-        line = reader.line_num + 1
+        line, last, source.record = source.number + 1, source.record, []
         try:
             cells = next(reader)
         except StopIteration:
+            if sum(text.count('"') for text in last) % 2:
+                problems.append(Problem("truncated", "the last row ends inside a quoted cell", source.number))
             return
         except csv.Error as error:
             problems.append(Problem("unreadable_record", f"no CSV: {error}", line))
             continue
+        if len(cells) < 2 and not "".join(cells).strip():
+            continue  # a blank line between rows
         if header is None:
             header = [name.removeprefix("\ufeff") for name in cells]
         elif len(cells) != len(header):

@@ -44,22 +44,31 @@ _LONG_LINE_BYTES = 16 << 20
 _BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
-def lines(bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
-    r"""Lines of the bundle's file that start in ``[bundle.start, bundle.end)``, blank ones left out.
+def lines(
+    bundle: Bundle, problems: list[Problem], max_record_bytes: int = MAX_RECORD_BYTES, *, blank: bool = False
+) -> Iterator[Line]:
+    r"""Lines of the bundle's file that start in ``[bundle.start, bundle.end)``.
 
     Split on ``\n`` only: text in JSON lines may hold U+0085 and U+2028 unescaped. Offsets, and the
     bundle's ends, are those of the decompressed file. A line longer than ``max_record_bytes`` is passed
     over with a problem ``record_too_large``.
+
+    Args:
+        bundle: Of one file.
+        problems: Gets what could not be read.
+        max_record_bytes: Of a line.
+        blank: Whether blank lines come, too. Of an archive several that follow each other come as one, with the
+            number of the last.
     """
     try:
         buffer = BUFFER_BYTES if bundle.file.size > SMALL_BYTES else SMALL_BYTES
         with BufferedReader(FileIO(bundle.file.path), buffer) as file:
             compression = compression_at_start(file)
             if compression is None:
-                yield from _plain_lines(file, bundle.start, 0, bundle.end, problems, max_record_bytes)
+                yield from _plain_lines(file, bundle.start, 0, bundle.end, problems, max_record_bytes, blank)
             else:
                 pieces = chunks(file, compression, problems, BUFFER_BYTES)
-                yield from _split_lines(pieces, bundle, problems, max_record_bytes)
+                yield from _split_lines(pieces, bundle, problems, max_record_bytes, blank)
     except OSError as error:
         problems.append(unreadable(error))
 
@@ -150,7 +159,13 @@ def _too_large(number: int, offset: int, size: int, limit: int) -> Problem:
 
 
 def _plain_lines(
-    file: IO[bytes], offset: int, number: int, end: int | None, problems: list[Problem], limit: int
+    file: IO[bytes],
+    offset: int,
+    number: int,
+    end: int | None,
+    problems: list[Problem],
+    limit: int,
+    blank: bool = False,
 ) -> Iterator[Line]:
     """Lines from ``offset`` on, before which ``number`` lines were read."""
     file.seek(offset)
@@ -171,7 +186,7 @@ def _plain_lines(
                 continue
             file.seek(offset)
             data = readline(size)
-        line = _line(data, offset, number, finished)
+        line = _line(data, offset, number, finished, blank)
         if line is not None:
             yield line
         offset += size
@@ -186,16 +201,18 @@ def _line_extent(file: IO[bytes], size: int) -> tuple[int, bool]:
     return size, False
 
 
-def _line(data: bytes, offset: int, number: int, finished: bool) -> Line | None:
-    """A line, or ``None`` where it is blank. The newline stays: cutting it off would copy the line."""
+def _line(data: bytes, offset: int, number: int, finished: bool, blank: bool) -> Line | None:
+    """A line; ``None`` for a blank one that is not wanted. The newline stays: cutting it off would copy the line."""
     if not offset:
         data = data.removeprefix(_BYTE_ORDER_MARK)
-    if not data or data.isspace():
+    if not data or (not blank and data.isspace()):
         return None
     return Line(data, offset, number, finished)
 
 
-def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int) -> Iterator[Line]:
+def _split_lines(
+    pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem], limit: int, blank: bool = False
+) -> Iterator[Line]:
     """Lines of a stream that cannot seek."""
     number = 0
     for offset, data, size, finished, count in _assembled(pieces, limit):
@@ -204,12 +221,12 @@ def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem
         if offset < bundle.start:
             continue
         number += count
-        if not data and count > 1:
+        if count > 1 and not blank:
             continue
-        if size - finished > limit:
+        if count == 1 and size - finished > limit:
             problems.append(_too_large(number, offset, size, limit))
             continue
-        line = _line(data, offset, number, finished)
+        line = _line(data, offset, number, finished, blank)
         if line is not None:
             yield line
 
@@ -217,7 +234,7 @@ def _split_lines(pieces: Iterator[bytes], bundle: Bundle, problems: list[Problem
 def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes, int, bool, int]]:
     """(offset, bytes, size, whether a newline ends it, 1) of each line; no bytes for one that is too long.
 
-    Blank lines that follow each other come at once, with their number: a small archive may hold millions.
+    Blank lines that follow each other come as one, with how many: a small archive may hold millions.
     """
     offset = size = 0
     held: list[bytes] = []
@@ -227,7 +244,7 @@ def _assembled(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes
             if not size and newline - at < 2 and (blank := _BLANK_LINES.match(piece, at)):
                 lines_in_it = piece.count(b"\n", at, blank.end())
                 if lines_in_it > 1:
-                    yield offset, b"", blank.end() - at, True, lines_in_it
+                    yield offset, piece[at : blank.end()], blank.end() - at, True, lines_in_it
                     offset += blank.end() - at
                     at = blank.end()
                     continue
