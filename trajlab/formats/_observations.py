@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from trajlab.behavior.termination import ENDED
-from trajlab.formats._observed_messages import Heard, Said, answer, given_messages, given_tools
+from trajlab.formats._observed_messages import Heard, Said, answer, given_messages, given_tools, opened
 from trajlab.formats._turns import Turns, exit_code_in, span, sum_tokens, task_of_prompt, tool_call
 from trajlab.formats._values import between, count, dumped, first, mapping, number, text, total, word
 from trajlab.records import Problem, Step, ToolCall, Trajectory
@@ -134,7 +134,7 @@ class _Reader:
 
     def prompt(self, root: Observation) -> None:
         """No call of a model was recorded: what the root was given is all that is known of the task."""
-        for said in given_messages(root.given):
+        for said in given_messages(opened(root.given)):
             if said.role not in ("assistant", "tool") and said.text:
                 self.turns.say(said.role, said.text)
 
@@ -151,7 +151,8 @@ class _Reader:
             self.trajectory.agent = first(self.trajectory.agent, one.name)
 
     def _model(self, one: Observation, talk: _Conversation) -> None:
-        given = given_messages(one.given, talk.heard)
+        context = opened(one.given)
+        given = given_messages(context, talk.heard)
         same = _common(talk.told, given)
         talk.told = given
         for said in given[same:]:
@@ -160,7 +161,7 @@ class _Reader:
             if said.text and said.role not in ("assistant", "tool", "function"):
                 self.turns.say(said.role, said.text)
         if self.trajectory.tools_offered is None:
-            self.trajectory.tools_offered = given_tools(one.given)
+            self.trajectory.tools_offered = given_tools(context)
         self._step(one, talk, answer(one.gave))
 
     def _step(self, one: Observation, talk: _Conversation, said: Said) -> None:

@@ -16,6 +16,8 @@ _CALL_BLOCKS = ("tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
 _LISTS = ("messages", "input", "prompt", "contents", "prompts")
 """Keys under which the arguments of a call hold its conversation."""
+_PLAIN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "finish_reason"})
+"""What nearly all messages have, and nothing else."""
 _DEEPEST = 8
 
 Call = tuple[Any, Any, Any]
@@ -45,10 +47,9 @@ def given_messages(value: Any, heard: Heard | None = None) -> list[Said]:
     """The conversation that a model was given; a plain text is the user's.
 
     Args:
-        value: What it was called with, as logged.
+        value: What it was called with, :func:`opened`.
         heard: The messages of the call before, which are not read again where they stand here, too; gets these.
     """
-    value = _opened(value)
     if isinstance(value, str):
         return [Said("user", value)] if value else []
     system = content_text(mapping(value).get("system")) if isinstance(value, dict) else ""
@@ -65,15 +66,15 @@ def given_messages(value: Any, heard: Heard | None = None) -> list[Said]:
 
 
 def given_tools(value: Any) -> list[str] | None:
-    """Names of the tools that were offered with it."""
-    tools = mappings(mapping(_opened(value)).get("tools"))
+    """Names of the tools that were offered with it, :func:`opened`."""
+    tools = mappings(mapping(value).get("tools"))
     names = (word(first(tool.get("name"), mapping(tool.get("function")).get("name"))) for tool in tools)
     return [name for name in names if name] or None
 
 
 def answer(value: Any) -> Said:
     """What the model gave back, several messages as one turn."""
-    value = _opened(value)
+    value = opened(value)
     if isinstance(value, str):
         return Said("assistant", value)
     turn = Said("assistant", calls=[], unparsable=[])
@@ -91,8 +92,8 @@ def answer(value: Any) -> Said:
     return turn
 
 
-def _opened(value: Any) -> Any:
-    """Exports hold objects, or their JSON text."""
+def opened(value: Any) -> Any:
+    """What an export holds: an object, where it holds the JSON text of one."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return first(json_text(value), value)
     return value
@@ -114,11 +115,11 @@ def _listed(value: Any, depth: int) -> list[dict[str, Any]]:
     if depth > _DEEPEST:
         return []
     if isinstance(value, list):
-        return [message for inner in value for message in _listed(_opened(inner), depth + 1)]
+        return [message for inner in value for message in _listed(opened(inner), depth + 1)]
     if isinstance(value, str):
         return [{"role": "user", "content": value}] if value else []
     for name in _LISTS:
-        if isinstance(value, dict) and name in value and (found := _listed(_opened(value[name]), depth + 1)):
+        if isinstance(value, dict) and name in value and (found := _listed(opened(value[name]), depth + 1)):
             return found
     return []
 
@@ -126,7 +127,7 @@ def _listed(value: Any, depth: int) -> list[dict[str, Any]]:
 def _answers(value: Any) -> list[dict[str, Any]]:
     """Messages of an answer: choices, generations, output items, or the message itself."""
     if isinstance(value, list):
-        return [message for inner in value for message in _answers(_opened(inner))]
+        return [message for inner in value for message in _answers(opened(inner))]
     if not isinstance(value, dict):
         return [] if value is None else [{"role": "assistant", "content": value}]
     if choices := mappings(value.get("choices")):
@@ -142,11 +143,24 @@ def _answers(value: Any) -> list[dict[str, Any]]:
         return [value]
     for name in ("output", "message", "messages", "text", "content", "answer"):
         if value.get(name) is not None:
-            return _answers(_opened(value[name]))
+            return _answers(opened(value[name]))
     return [{"role": "assistant", "content": content_text(value)}] if value else []
 
 
 def _said(message: dict[str, Any]) -> Said:
+    content, role = message.get("content"), message.get("role")
+    if isinstance(content, str) and isinstance(role, str) and role != "reasoning" and message.keys() <= _PLAIN:
+        said = Said(_ROLES.get(role, role) or "user", content, calls=[], unparsable=[], results=[])
+        if "tool_calls" in message:
+            _calls(said, message)
+        if said.role in ("tool", "function"):
+            said.results.append((first(message.get("tool_call_id"), message.get("name")), content, None))
+        said.finish_reason = word(message.get("finish_reason"))
+        return said
+    return _said_at_length(message)
+
+
+def _said_at_length(message: dict[str, Any]) -> Said:
     fields, role = _plain(message)
     said = Said(_ROLES.get(role, role) or "user", calls=[], unparsable=[], results=[])
     content = fields.get("content")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ Records = Iterator[Trajectory | Problem]
 _LARGEST = 2**63 - 1
 _SECRETS = ("api_key", "apikey", "secret", "password", "credential", "access_key", "auth_token", "access_token")
 _LONGEST_SETTING = 2000
+_EPOCH = datetime(1970, 1, 1)
 _MILLISECONDS_FROM = 1e11
 """A larger number of seconds lies beyond the year 5000: it counts milliseconds."""
 
@@ -97,7 +98,7 @@ def moment(value: Any) -> float | None:
         except ValueError:
             return moment(number(value))
         try:
-            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+            return when.timestamp() if when.tzinfo else (when - _EPOCH).total_seconds()
         except (OverflowError, ValueError):
             return None
     seconds = number(value)

@@ -8,7 +8,7 @@ add up to the prompt. Scores stand with a trace only; exports of traces without 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from trajlab.formats import Variant
@@ -24,7 +24,6 @@ from trajlab.formats._values import (
     moment,
     number,
     reconcile,
-    total,
     word,
 )
 from trajlab.records import Problem, RewardPart, Trajectory
@@ -128,7 +127,6 @@ def _trajectory(bundle: Bundle, ordinal: str, trace: dict[str, Any], rows: list[
 
 def _observation(row: dict[str, Any]) -> Observation:
     kind = _KINDS.get(word(row.get("type")) or "")
-    usage = {name: value for name, one in _details(row, "usageDetails").items() if (value := count(one)) is not None}
     cost = first(number(_details(row, "costDetails").get("total")), number(_any(row, "totalCost")),
                  number(row.get("calculatedTotalCost")))  # fmt: skip
     return Observation(
@@ -142,12 +140,7 @@ def _observation(row: dict[str, Any]) -> Observation:
         row.get("output"),
         word(_any(row, "statusMessage")) or "" if row.get("level") == "ERROR" else None,
         first(word(row.get("model")), word(_any(row, "providedModelName"))) if kind == "model" else None,
-        {
-            "prompt": first(_sum(usage, "input"), count(row.get("promptTokens"))),
-            "completion": first(_sum(usage, "output"), count(row.get("completionTokens"))),
-            "cached": _cached(usage),
-            "reasoning": total(value for name, value in usage.items() if "output" in name and "reasoning" in name),
-        },
+        _usage(row),
         cost if kind == "model" else None,
     )
 
@@ -156,24 +149,42 @@ def _details(row: dict[str, Any], name: str) -> dict[str, Any]:
     return mapping(json_text(_any(row, name)))
 
 
-def _sum(usage: dict[str, int], side: str) -> int | None:
-    return total(value for name, value in usage.items() if side in name)  # type: ignore[no-any-return]
+def _usage(row: dict[str, Any]) -> dict[str, int | None]:
+    used: dict[str, int | None] = dict.fromkeys(("prompt", "completion", "cached", "reasoning"))
+    for name, value in _details(row, "usageDetails").items():
+        tokens = count(value)
+        if tokens is not None:
+            for total in _totals(name):
+                used[total] = (used[total] or 0) + tokens
+    if used["prompt"] is None:
+        used["prompt"] = count(row.get("promptTokens"))
+    if used["completion"] is None:
+        used["completion"] = count(row.get("completionTokens"))
+    return used
 
 
-def _cached(usage: dict[str, int]) -> int | None:
-    """What was read from a cache, not what was written to it."""
-    read_ = (value for name, value in usage.items()
-             if "input" in name and "cache" in name and "creation" not in name and "write" not in name)  # fmt: skip
-    return total(read_)  # type: ignore[no-any-return]
+@lru_cache(maxsize=256)
+def _totals(name: str) -> tuple[str, ...]:
+    """What a detail of the usage adds to; cached is what was read from a cache, not what was written to it."""
+    totals = []
+    if "input" in name:
+        totals.append("prompt")
+        if "cache" in name and "creation" not in name and "write" not in name:
+            totals.append("cached")
+    if "output" in name:
+        totals.append("completion")
+        if "reasoning" in name:
+            totals.append("reasoning")
+    return tuple(totals)
 
 
 def _facts(trajectory: Trajectory, trace: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """How the root ended, scores, and the cost that the trace states."""
     keys = {word(row.get("id")) for row in rows}
     roots = [row for row in rows if word(_any(row, "parentObservationId")) not in keys]
-    roots.sort(key=lambda row: moment(_any(row, "startTime")) or 0.0)
     if roots:
-        failed, over = roots[0].get("level") == "ERROR", _any(roots[0], "endTime") is not None
+        root = min(roots, key=lambda row: moment(_any(row, "startTime")) or 0.0) if len(roots) > 1 else roots[0]
+        failed, over = root.get("level") == "ERROR", _any(root, "endTime") is not None
         trajectory.stop_reason = "ERROR" if failed else None
         trajectory.termination = TRACES["ERROR" if failed else "OK" if over else "IN_PROGRESS"]
     for score in mappings(trace.get("scores")):
