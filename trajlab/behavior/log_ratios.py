@@ -32,14 +32,15 @@ def log_ratio_edges() -> FloatArray:
 
 
 _EDGES = log_ratio_edges()
+_ABOVE = np.concatenate([np.nextafter(-_EDGES[::-1], -np.inf), _EDGES])
+"""The greatest value of each bin, from −129 to 128: in the mirror image it is the edge that is left out."""
 
 
 def log_ratio_bins(log_ratios: FloatArray) -> tuple[list[int], list[int]]:
     """Numbers of the bins that hold any of the values, in rising order, and how many each holds; NaN counts nowhere."""
-    if np.isnan(log_ratios).any():
-        log_ratios = log_ratios[~np.isnan(log_ratios)]
-    found = _EDGES.searchsorted(np.abs(log_ratios), side="left")
-    counts = np.bincount(LAST_BIN + np.where(log_ratios < 0, -found, found), minlength=BINS)
+    counts = np.bincount(_ABOVE.searchsorted(log_ratios), minlength=BINS)
+    if counts[-1]:  # NaN sorts behind everything
+        counts[-1] -= np.count_nonzero(np.isnan(log_ratios))
     held = counts.nonzero()[0]
     return (held - LAST_BIN).tolist(), counts[held].tolist()
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from trajlab.behavior.tools import kind_of_tool, shell_text
-from trajlab.formats._chat_text import calls_in_text
+from trajlab.formats._chat_text import AgentText, read_agent_text
 from trajlab.records import Message, Step, ToolCall
 
 AGENT_ROLES = frozenset({"assistant", "ai", "gpt", "model", "agent", "bot"})
@@ -111,14 +111,20 @@ def plain_text(content: Any) -> str:
 
 
 class Conversation:
-    """Walks messages in order; ``messages`` and ``steps`` are what a trajectory needs."""
+    """Walks messages in order; ``messages`` and ``steps`` are what a trajectory needs.
 
-    def __init__(self) -> None:
+    Args:
+        parsed: Texts of the agent that a reader has parsed already; each is used up once.
+    """
+
+    def __init__(self, parsed: dict[str, AgentText] | None = None) -> None:
         self.messages: list[Message] = []
         self.steps: list[Step] = []
         self._open: dict[int, ToolCall] = {}
         self._by_id: dict[str, ToolCall] = {}
         self._item_step = False
+        self._parsed = parsed or {}
+        self._last_parsed: tuple[str, str | None] = ("", None)
 
     def fill(self, messages: list[ChatMessage]) -> None:
         """Take all messages; calls that nothing answered were not executed, in the last turn that is not known."""
@@ -139,6 +145,11 @@ class Conversation:
         last = self.steps[-1].calls if self.steps else []
         for call in waiting.values():
             call.executed = None if any(call is other for other in last) else False
+
+    def unclosed(self, text: str) -> str | None:
+        """The tag that is open when a text of the agent ends; that of the last turn is known already."""
+        last, tag = self._last_parsed
+        return tag if text and text == last else read_agent_text(text).unclosed
 
     def _take(self, message: ChatMessage) -> None:
         kind = message.type
@@ -202,9 +213,10 @@ class Conversation:
         if message.function_call is not None:
             self._call(step, message.function_call.name, message.function_call.arguments, None)
         if not step.calls and ("<function=" in text or "<tool_call>" in text or "<think>" in text):
-            text, thought, calls = calls_in_text(text)
-            reasoning = reasoning or thought
-            for call in calls:
+            parts = self._parsed.pop(text, None) or read_agent_text(text)
+            self._last_parsed = text, parts.unclosed
+            text, reasoning = parts.text, reasoning or parts.reasoning
+            for call in parts.calls:
                 self._add(step, call)
         step.text = f"{step.text}\n{text}" if step.text else text
         if reasoning:

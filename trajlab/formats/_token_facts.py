@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -49,7 +50,7 @@ def same_length(lengths: Mapping[str, int | None], row: Row, problems: list[Prob
     return False
 
 
-def count_mask(facts: TokenFacts, mask: FloatArray, behaviour: FloatArray | None, turns: int) -> None:
+def count_mask(facts: TokenFacts, trained: BoolArray, behaviour: FloatArray | None, turns: int) -> None:
     """Count the positions of a sequence (prompt excluded or not, padding excluded) by who wrote them.
 
     Where no log-probabilities say otherwise, a position that is not trained on, after the first that is, is an
@@ -60,11 +61,10 @@ def count_mask(facts: TokenFacts, mask: FloatArray, behaviour: FloatArray | None
 
     Args:
         facts: Gets ``response_tokens``, ``observation_tokens``, ``trained_tokens`` and ``trained_observation``.
-        mask: Loss mask from the first token of the response.
+        trained: Whether each position is trained on, from the first token of the response.
         behaviour: Log-probabilities at the same positions.
         turns: Turns of the agent.
     """
-    trained = mask != 0
     kept = int(np.count_nonzero(trained))
     silent = ~trained if behaviour is None else ~trained & (behaviour == 0)
     observed = int(np.count_nonzero(silent))
@@ -77,16 +77,16 @@ def count_mask(facts: TokenFacts, mask: FloatArray, behaviour: FloatArray | None
     facts.trained_tokens = (facts.trained_tokens or 0) + kept
     facts.trained_observation = wrong
     facts.observation_tokens = observed + wrong
-    facts.response_tokens = len(mask) - observed - wrong
+    facts.response_tokens = len(trained) - observed - wrong
 
 
-def prompt_length(mask: FloatArray, behaviour: FloatArray | None) -> int:
+def prompt_length(trained: BoolArray, behaviour: FloatArray | None) -> int:
     """Positions before the first generated one, where only mask and log-probabilities tell.
 
     The mask's own first position decides, but where at least 16 positions from there on have a log-probability of
     exactly zero: those were not generated, and the mask begins too early.
     """
-    first = _first(mask != 0)
+    first = _first(trained)
     if behaviour is None:
         return first
     spoken = _first(behaviour != 0)
@@ -98,33 +98,45 @@ def _first(flags: BoolArray) -> int:
     return at if len(flags) and flags[at] else len(flags)
 
 
-def add_ratios(facts: TokenFacts, policy: FloatArray | None, behaviour: FloatArray | None, mask: FloatArray) -> None:
+def add_ratios(facts: TokenFacts, policy: FloatArray | None, behaviour: FloatArray | None, trained: BoolArray) -> None:
     """Sums and histogram of ρ = exp(log π − log μ) over the positions trained on; NaN and infinities are unknown."""
     if policy is None or behaviour is None:
         return
-    finite, unknown = _log_ratios(policy, behaviour, mask)
+    finite, (low, high), unknown = _log_ratios(policy, behaviour, trained)
     facts.ratio_tokens, facts.ratio_unknown = len(finite), unknown
     facts.ratio_sum = facts.ratio_squares = facts.log_ratio_sum = 0.0
     if len(finite):
-        low, high = float(finite.min()), float(finite.max())
         facts.log_ratio_smallest, facts.log_ratio_largest = low, high
         facts.log_ratio_bins = log_ratio_bins(finite)
         near = finite if low > -FARTHEST and high < FARTHEST else np.clip(finite, -FARTHEST, FARTHEST)
         ratios = np.exp(near)
-        facts.ratio_sum, facts.ratio_squares = float(ratios.sum()), float(ratios @ ratios)
-        facts.log_ratio_sum = float(near.sum())
+        facts.ratio_sum, facts.ratio_squares = float(np.add.reduce(ratios)), float(ratios @ ratios)
+        facts.log_ratio_sum = float(np.add.reduce(near))
 
 
-def _log_ratios(above: FloatArray, below: FloatArray, mask: FloatArray) -> tuple[FloatArray, int]:
-    """Differences of two log-probabilities at the positions trained on, and at how many they are not finite."""
+def _log_ratios(
+    above: FloatArray, below: FloatArray, trained: BoolArray
+) -> tuple[FloatArray, tuple[float, float], int]:
+    """Finite differences of two log-probabilities at the positions trained on, their range, and how many are not."""
     with np.errstate(invalid="ignore", over="ignore"):
-        differences = (above - below)[mask != 0]
-    known = np.isfinite(differences)
-    count = int(np.count_nonzero(known))
-    return (differences if count == len(differences) else differences[known]), len(differences) - count
+        differences = (above - below)[trained]
+    low, high = _range(differences)
+    if math.isfinite(low) and math.isfinite(high):  # so all are: of NaN and another, NaN is the smaller and the larger
+        return differences, (low, high), 0
+    finite = differences[np.isfinite(differences)]
+    return finite, _range(finite), len(differences) - len(finite)
 
 
-def add_reference(facts: TokenFacts, reference: FloatArray | None, policy: FloatArray | None, mask: FloatArray) -> None:
+def _range(values: FloatArray) -> tuple[float, float]:
+    """The smallest and the largest; NaN where there is none, or where one is NaN."""
+    if not len(values):
+        return math.nan, math.nan
+    return float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+
+
+def add_reference(
+    facts: TokenFacts, reference: FloatArray | None, policy: FloatArray | None, trained: BoolArray
+) -> None:
     """KL of the policy to the reference model over the positions trained on, as a sum.
 
     Each token adds r − 1 − log r with r = π_ref / π: never negative, and without bias where tokens are the policy's
@@ -132,17 +144,17 @@ def add_reference(facts: TokenFacts, reference: FloatArray | None, policy: Float
     """
     if reference is None or policy is None:
         return
-    finite, _ = _log_ratios(reference, policy, mask)
+    finite, _, _ = _log_ratios(reference, policy, trained)
     near = np.clip(finite, -FARTHEST, FARTHEST)
     facts.reference_tokens = (facts.reference_tokens or 0) + len(near)
     facts.reference_kl = (facts.reference_kl or 0.0) + float((np.expm1(near) - near).sum())
 
 
-def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray | None, mask: FloatArray) -> None:
+def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray | None, trained: BoolArray) -> None:
     """Sums over values V and returns G of the positions trained on where both are finite; and by quarter of them."""
     if values is None or returns is None:
         return
-    known = (mask != 0) & (np.abs(values) < HUGE) & (np.abs(returns) < HUGE)
+    known = trained & (np.abs(values) < HUGE) & (np.abs(returns) < HUGE)
     v, g = values[known], returns[known]
     facts.value_tokens, facts.value_sum, facts.return_sum = len(v), float(v.sum()), float(g.sum())
     facts.value_squares, facts.return_squares, facts.value_returns = float(v @ v), float(g @ g), float(v @ g)
@@ -153,14 +165,18 @@ def add_values(facts: TokenFacts, values: FloatArray | None, returns: FloatArray
     ]  # fmt: skip
 
 
-def add_advantages(facts: TokenFacts, advantages: FloatArray | None, mask: FloatArray) -> None:
+def add_advantages(facts: TokenFacts, advantages: FloatArray | None, trained: BoolArray) -> None:
     """Counts and sums over the advantages of the positions trained on, as logged."""
     if advantages is None:
         return
-    a = advantages[(mask != 0) & (np.abs(advantages) < HUGE)]
+    a = advantages[trained]
+    low, high = _range(a)
+    if not (low > -HUGE and high < HUGE):
+        a = a[np.abs(a) < HUGE]
+        high = _range(a)[1]
     facts.advantage_tokens, facts.advantage_negative = len(a), int(np.count_nonzero(a < 0))
-    facts.advantage_sum, facts.advantage_squares = float(a.sum()), float(a @ a)
-    facts.advantage_largest = float(a.max()) if len(a) else None
+    facts.advantage_sum, facts.advantage_squares = float(np.add.reduce(a)), float(a @ a)
+    facts.advantage_largest = high if len(a) else None
 
 
 def add_versions(facts: TokenFacts, versions: Sequence[Any], counts: Sequence[int] | None = None) -> None:

@@ -9,10 +9,10 @@ import msgspec
 
 from trajlab.formats._chat_messages import AGENT_ROLES, ChatMessage, Conversation, Function, NativeCall, plain_text
 from trajlab.formats._chat_text import (
+    AgentText,
     parse_conversation,
     parse_prompt,
     parse_response,
-    read_agent_text,
     tools_in_prompt,
 )
 from trajlab.formats._chat_text.results import answer
@@ -114,6 +114,7 @@ def fill_from_messages(
     *,
     told: bool = True,
     cut: bool = True,
+    parsed: dict[str, AgentText] | None = None,
 ) -> None:
     """Take the turns of a rollout.
 
@@ -123,8 +124,9 @@ def fill_from_messages(
         completion: The rollout.
         told: How results begin tells errors and unknown tools, as in the flat text of trainers.
         cut: Whether to tell the end by the last turn's text.
+        parsed: Texts of the agent that the reader has parsed already.
     """
-    conversation = Conversation()
+    conversation = Conversation(parsed)
     conversation.fill(list(completion))
     for said in conversation.messages:
         said.role = said.role.removeprefix(RESTATED)
@@ -137,7 +139,7 @@ def fill_from_messages(
                     answer(call, call.output)
     last = completion[-1] if completion else None
     if cut and last is not None and last.role in AGENT_ROLES and isinstance(last.content, str):
-        add_cut(trajectory, read_agent_text(last.content).unclosed)
+        add_cut(trajectory, conversation.unclosed(last.content))
 
 
 def add_cut(trajectory: Trajectory, tag: str | None) -> None:

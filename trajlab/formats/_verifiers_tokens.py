@@ -54,10 +54,10 @@ def _add_sums(facts: TokenFacts, found: _Counts, row: Row, problems: list[Proble
         one, other = (numbers(fields, name) for name in names)
         if one is not None:
             add = add_ratios if names == RATIO else add_reference
-            add(facts, one, other, np.ones(len(one)))
+            add(facts, one, other, np.ones(len(one), bool))
     advantages = numbers(Fields({"advantages": found.advantages}, row, problems, "nodes.*."), "advantages")
     if advantages is not None:
-        add_advantages(facts, advantages, np.ones(len(advantages)))
+        add_advantages(facts, advantages, np.ones(len(advantages), bool))
 
 
 def _fits(node: Fields, number: int, row: Row, trajectory: Trajectory) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trajlab.formats import Variant
-from trajlab.formats._chat_text import calls_in_text
+from trajlab.formats._chat_text import AgentText, read_agent_text
 from trajlab.formats._token_facts import add_advantages, add_ratios, count_mask, numbers, prompt_length, same_length
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, digest, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, prompt_text
@@ -34,7 +34,7 @@ VARIANTS = {
 }
 
 _STEP_FILE = re.compile(r"(train|val)_data_step(\d{1,12})\.jsonl")
-_MARKS = ("<think>", "</think>", "<tool_call>", "<function=")
+_MARKED = re.compile("</?think>|<tool_call>|<function=")
 
 
 def recognise(probe: Probe) -> str | None:
@@ -77,13 +77,13 @@ def _trajectory(row: Row, step: int | None, claimed: str) -> Trajectory:
     trajectory = Trajectory("validation" if has_roles else "train", row.ordinal, train_step=step, line=row.line)
     trajectory.split = trajectory.variant
     trajectory.agent = fields.inner("agent_ref").text("name") or "nemo_rl"
-    messages = chat_messages(content if has_roles else _with_roles(content), row, problems)
+    parsed: dict[str, AgentText] = {}
+    messages = chat_messages(content if has_roles else _with_roles(content, parsed), row, problems)
     first = next((n for n, message in enumerate(messages) if message.role == "assistant"), len(messages))
-    fill_from_messages(trajectory, messages[:first], messages[first:])
-    prompt = prompt_text(trajectory.messages)
-    trajectory.task_id = prompt_task(prompt)
-    if prompt and step is not None:
-        trajectory.group_id = f"{step}:{digest(prompt)}"
+    fill_from_messages(trajectory, messages[:first], messages[first:], parsed=parsed)
+    if prompt := prompt_text(trajectory.messages):
+        trajectory.task_id = prompt_task(prompt)
+        trajectory.group_id = f"{step}:{digest(prompt)}" if step is not None else None
     trajectory.reward = fields.number("rewards")
     _add_tokens(trajectory, fields, row, problems)
     trajectory.problems += problems
@@ -104,24 +104,25 @@ def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list
     facts = trajectory.token_facts = TokenFacts(tokens=len(mask))
     if not same_length(lengths, row, problems, trajectory.native_id):
         return
+    trained = mask != 0
     if fields.number("sample_loss_mask") == 0:
-        mask = mask * 0
-    add_ratios(facts, policy, behaviour, mask)
-    add_advantages(facts, advantages, mask)
+        trained[:] = False
+    add_ratios(facts, policy, behaviour, trained)
+    add_advantages(facts, advantages, trained)
     whole = fields.whole("input_lengths")
     if whole is not None and not 0 <= whole <= len(mask):
         message = f"`input_lengths` states {whole:,} tokens, the arrays hold {len(mask):,}: they are cut"
         problems.append(row.problem("token_lengths", message))
-        facts.trained_tokens = int(np.count_nonzero(mask))
+        facts.trained_tokens = int(np.count_nonzero(trained))
         return
     end = len(mask) if whole is None else whole
     if whole is not None:
-        facts.padding_tokens, facts.trained_padding = len(mask) - end, int(np.count_nonzero(mask[end:]))
+        facts.padding_tokens, facts.trained_padding = len(mask) - end, int(np.count_nonzero(trained[end:]))
     spoken = None if behaviour is None else behaviour[:end]
-    start = prompt_length(mask[:end], spoken)
-    facts.prompt_tokens, facts.trained_prompt = start, int(np.count_nonzero(mask[:start]))
+    start = prompt_length(trained[:end], spoken)
+    facts.prompt_tokens, facts.trained_prompt = start, int(np.count_nonzero(trained[:start]))
     facts.trained_tokens = facts.trained_prompt + (facts.trained_padding or 0)
-    count_mask(facts, mask[start:end], None if spoken is None else spoken[start:], len(trajectory.steps))
+    count_mask(facts, trained[start:end], None if spoken is None else spoken[start:], len(trajectory.steps))
 
 
 def _only(value: object) -> object:
@@ -129,9 +130,12 @@ def _only(value: object) -> object:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _with_roles(texts: list[Any]) -> list[Any]:
-    """Messages from their texts. The first is the prompt; the agent speaks first where a text is marked as its own."""
-    marked = [isinstance(text, str) and any(mark in text for mark in _MARKS) for text in texts]
+def _with_roles(texts: list[Any], parsed: dict[str, AgentText]) -> list[Any]:
+    """Messages from their texts. The first is the prompt; the agent speaks first where a text is marked as its own.
+
+    ``parsed`` gets the texts of the agent that had to be parsed for it.
+    """
+    marked = [isinstance(text, str) and _MARKED.search(text) is not None for text in texts]
     first = next((n for n in range(1, len(texts)) if marked[n]), min(1, len(texts)))
     messages: list[Any] = []
     waiting, agents_turn = 0, True
@@ -142,7 +146,10 @@ def _with_roles(texts: list[Any]) -> list[Any]:
             messages.append({"role": "user", "content": text})
         elif marked[number] or agents_turn:
             messages.append({"role": "assistant", "content": text})
-            waiting, agents_turn = len(calls_in_text(text)[2]) if number + 1 < len(texts) else 0, False
+            waiting, agents_turn = 0, False
+            if number + 1 < len(texts):
+                parts = parsed[text] = read_agent_text(text)
+                waiting = len(parts.calls)
         else:
             messages.append({"role": "tool" if waiting else "user", "content": text})
             waiting -= waiting > 0

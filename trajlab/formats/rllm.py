@@ -174,7 +174,7 @@ def _add_advantages(trajectory: Trajectory, steps: list[Fields], row: Row, probl
             found += [step.number("advantage")] * generated
     advantages = numbers(Fields({"advantage": found}, row, problems, "steps.*."), "advantage")
     if advantages is not None:
-        add_advantages(_facts(trajectory), advantages, np.ones(len(advantages)))
+        add_advantages(_facts(trajectory), advantages, np.ones(len(advantages), bool))
 
 
 def _facts(trajectory: Trajectory) -> TokenFacts:

@@ -210,11 +210,12 @@ def _add_token_facts(
     lengths = {"response_length": response} | {name: None if a is None else len(a) for name, a in arrays.items()}
     if not same_length(lengths, row, problems, trajectory.native_id) or mask is None:
         return
+    kept = mask != 0
     if fields.truth("remove_sample"):  # the trainer masks the whole of it
-        mask = mask * 0
-    count_mask(facts, mask, behaviour, len(trajectory.steps))
+        kept[:] = False
+    count_mask(facts, kept, behaviour, len(trajectory.steps))
     policy = made["log_probs"]
-    add_ratios(facts, policy, behaviour, mask)
-    add_reference(facts, made["ref_log_probs"], behaviour if policy is None else policy, mask)
-    add_values(facts, made["values"], made["returns"], mask)
-    add_advantages(facts, made["advantages"], mask)
+    add_ratios(facts, policy, behaviour, kept)
+    add_reference(facts, made["ref_log_probs"], behaviour if policy is None else policy, kept)
+    add_values(facts, made["values"], made["returns"], kept)
+    add_advantages(facts, made["advantages"], kept)
