@@ -86,3 +86,13 @@ def test_files_that_are_named_exist() -> None:
 def test_links_inside_the_repository_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\((?!https?://|#)([^)]+)\)", (ROOT / name).read_text("utf-8")):
         assert (ROOT / target).exists(), target
+
+
+def test_contents_lead_to_every_chapter() -> None:
+    prose = re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL)
+    headings = re.findall(r"^##+ (.+)$", prose, re.MULTILINE)
+    anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    links = re.findall(r"\]\(#([^)]+)\)", TEXT)
+    assert set(links) <= set(anchors)
+    chapters = re.findall(r"^## (.+)$", prose, re.MULTILINE)
+    assert re.findall(r"\[([^]]+)\]\(#", TEXT)[: len(chapters)] == chapters
