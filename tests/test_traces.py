@@ -11,12 +11,14 @@ from typing import Any
 import polars as pl
 import pytest
 from corpora_in_tests import SAMPLES
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trajlab
 from trajlab import Corpus
 from trajlab.behavior.termination import CLASSES
 from trajlab.formats._observations import TRACES, Observation, fill
-from trajlab.formats._observed_messages import answer, given_messages, given_tools
+from trajlab.formats._observed_messages import _said, _said_at_length, answer, given_messages, given_tools
 from trajlab.records import Trajectory
 
 FACTS = [
@@ -270,3 +272,26 @@ def test_one_bad_row_does_not_cost_its_neighbours(tmp_path: Path) -> None:
     assert corpus.trajectories.select(pl.len()).collect().item() == 2
     codes = corpus.problems.sort("line").collect()["code"].to_list()
     assert codes == ["unreadable_record"] * 3 + ["truncated"]
+
+
+_anything = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["", "stop", "tool", "a"]))
+_calls = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={"id": _anything, "type": st.just("function"), "function": st.just({"name": "f", "arguments": "{}"})},
+    ),
+    max_size=2,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "tool", "function", "ai", "reasoning", "human", "", "x"])},
+        optional={
+            "content": st.one_of(st.text(max_size=3), st.none(), st.lists(st.just({"type": "text", "text": "t"}))),
+            "name": _anything, "tool_call_id": _anything, "finish_reason": _anything, "tool_calls": _calls | _anything,
+        },
+    )
+)  # fmt: skip
+def test_the_short_way_of_a_message_says_what_the_long_one_does(message: dict[str, Any]) -> None:
+    assert _said(message) == _said_at_length(message)
