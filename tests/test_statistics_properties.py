@@ -20,6 +20,7 @@ from trajlab.stats import (
     decompose,
     difference,
     holm,
+    inverted_difference_test,
     krippendorff_alpha,
     mann_kendall,
     mcnemar_counts,
@@ -236,6 +237,19 @@ def test_difference_is_antisymmetric(first, second, shared, kind):
     if one.low is not None:
         assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-9)
         assert one.low <= one.value + 1e-12 <= one.high + 2e-12
+
+
+@fast
+@given(clustered(), clustered())
+def test_inverted_test_is_the_level_at_which_the_interval_just_holds_zero(first, second):
+    (a, tasks_a), (b, tasks_b) = first, second
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        level = (low + high) / 2
+        told = difference(a, b, tasks_a, tasks_b, confidence=1 - level, shared_clusters=True)
+        low, high = (level, high) if told.low <= 0 <= told.high else (low, level)
+    test = inverted_difference_test(a, b, tasks_a, tasks_b)
+    assert (test.p_value, test.n) == (high, len(a) + len(b))
 
 
 @fast

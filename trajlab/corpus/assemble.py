@@ -107,16 +107,14 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     metrics, unread = read_metric_logs(manifest.claims, trajectories)
     problems += unread
     problems += [_problem_row(found.run, found.source, found.problem) for found in manifest.problems]
-    verdicts, conflicts = _with_verdicts(trajectories, outcomes)
+    trajectories, conflicts = _with_verdicts(trajectories, outcomes)
     problems += conflicts
     metric_runs = runs_of(manifest.claims, trajectories)
-    companions = join_companions(manifest.claims, verdicts, metric_runs)
+    companions = join_companions(manifest.claims, trajectories, metric_runs)
     problems += companions.problems
-    overlay = _overlay(verdicts, companions.overlay, manifest.claims)
-    facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
-    kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
-    told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
-    problems += [problem_row(run, source, found) for run, source, found in told]
+    overlay = _overlay(trajectories, companions.overlay, manifest.claims)
+    del trajectories  # of a long run there are millions
+    problems += _unlike_the_metrics(folder, manifest, overlay, metrics)
     _write(target, "overlay", overlay.select(OVERLAY.names))
     _write(target, "outcomes", outcomes.select(OUTCOMES.names))
     _write(target, "facts", companions.facts)
@@ -127,6 +125,18 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     _write(target, "sources", _sources(manifest, summaries, companions.notes, metric_runs))
     _write(target, "coverage", _coverage(folder, manifest, summaries, overlay))
     _write(target, "problems", pl.DataFrame(problems, schema=PROBLEMS.polars(), orient="row"))
+
+
+def _unlike_the_metrics(
+    folder: Path, manifest: Manifest, overlay: pl.DataFrame, metrics: pl.DataFrame
+) -> list[tuple[object, ...]]:
+    """Problems for figures of a metric log that the trajectories of its steps do not bear out."""
+    if metrics.is_empty():
+        return []
+    facts = acted(scan_parts(folder, manifest, name) for name in ("trajectories", "behaviour", "tool_calls"))
+    kept = overlay.filter(~pl.col("superseded") & ~pl.col("duplicate")).select("trajectory_id")
+    told = differences(compare(facts.join(kept, on="trajectory_id", how="semi"), metrics), metrics)
+    return [problem_row(run, source, found) for run, source, found in told]
 
 
 def _write(folder: Path, name: str, frame: pl.DataFrame) -> None:
@@ -208,7 +218,7 @@ def _overlay(joined: pl.DataFrame, told: pl.DataFrame, claims: list[Claim]) -> p
     joined = joined.join(facts, on="trajectory_id", how="left", maintain_order="left")
     return joined.with_columns(
         pl.coalesce(*([logged[name]] if name in logged else []), f"told_{name}").alias(name) for name in FACT_COLUMNS
-    )
+    ).select(*OVERLAY.names, "root", "source", "logged_steps")
 
 
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -292,6 +302,8 @@ def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
 def _mark_retried(joined: pl.DataFrame) -> pl.DataFrame:
     """A failed attempt of NeMo-Gym's sidecar is replaced by the attempt of the same number that came after it."""
     sidecar = (pl.col("format") == "nemo_gym") & (pl.col("variant") == "failures")
+    if joined.filter(sidecar).is_empty():
+        return joined
     key = ["root", "rollouts", "group_id", "attempt"]
     joined = joined.with_columns(rollouts=pl.col("source").str.replace(r"_failures(\.[^/]*)$", "$1"))
     done = joined.filter((pl.col("format") == "nemo_gym") & ~sidecar, pl.col("attempt").is_not_null())
@@ -311,9 +323,10 @@ def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     """The same record in a second file: equal content and identity, another source (equal samples are no copies)."""
     key = ["run", "format", "content_digest", "task_id", "native_id", "train_step"]
     place = pl.struct("root", "source")
-    kept = joined.filter(~pl.col("superseded")).select("trajectory_id", copy=place != place.first().over(key))
-    joined = joined.join(kept, on="trajectory_id", how="left", maintain_order="left")
-    return joined.with_columns(duplicate=pl.col("copy").fill_null(value=False))
+    # Few rows share their content with another: only those are looked at, in a run of millions.
+    alike = joined.filter(~pl.col("superseded"), pl.col("content_digest").is_duplicated())
+    copies = alike.filter(place != place.first().over(key))["trajectory_id"]
+    return joined.with_columns(duplicate=pl.col("trajectory_id").is_in(copies.implode()))
 
 
 def _summaries(folder: Path, manifest: Manifest) -> list[UnitSummary]:

@@ -79,7 +79,7 @@ def join_companions(
         metric_runs: Run of each metric log, by root and path below it.
     """
     asked = [item for item in claims if item.role in ("companion", "metrics") and item.format is not None]
-    reach, beside = _Reach(trajectories), _by_folder(metric_runs)
+    reach, beside = _Reach(trajectories if asked else trajectories.clear()), _by_folder(metric_runs)
     told = [one for item in sorted(asked, key=_when) if (one := _told(item, reach, beside)) is not None]
     joined, facts = _join(told, trajectories)
     totals = [row for one in told for row in hold_against(one.claim.file.relpath, one.run, one.totals, one.reached)]

@@ -18,6 +18,7 @@ from trajlab.stats import (
     Test,
     difference,
     holm,
+    inverted_difference_test,
     not_observed,
     paired_difference,
     paired_t_test,
@@ -117,7 +118,7 @@ def contrast(measure: Measure, before: Arm, after: Arm, *, include_errors: bool 
         pooled = difference(values[1], values[0], tasks[1], tasks[0], kind=kind, shared_clusters=True)  # type: ignore[arg-type]
         within, test = _within(measure, frames, values, tasks)
         if test.p_value is None and within.value is None and measure.kind == "share":
-            test = _inverted(values, tasks)
+            test = inverted_difference_test(values[1], values[0], tasks[1], tasks[0])
     return Contrast(
         name=measure.name,
         before=before.name,
@@ -168,18 +169,6 @@ def _within(
     if test.p_value is None and test.n > 1:  # all tasks differ by the same, which t cannot judge
         test = sign_test(np.ones(test.n), np.zeros(test.n))
     return within, test
-
-
-def _inverted(values: list[FloatArray], tasks: list[npt.NDArray[np.int64]]) -> Test:
-    """Test of two shares of which neither varies, by the interval: the level at which it just holds zero."""
-    rows = sum(int((~np.isnan(own)).sum()) for own in values)
-    p_low, p_high = 0.0, 1.0
-    for _ in range(40):
-        level = (p_low + p_high) / 2
-        found = difference(values[1], values[0], tasks[1], tasks[0], confidence=1 - level, shared_clusters=True)
-        holds = found.low is None or found.high is None or found.low <= 0 <= found.high
-        p_low, p_high = (level, p_high) if holds else (p_low, level)
-    return Test(None, p_high, rows, "Newcombe's interval, inverted")
 
 
 def _by_task(frame: pl.DataFrame, measure: Measure) -> tuple[FloatArray, npt.NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from trajlab.stats.bootstrap import bootstrap_of_sums, cluster_bootstrap
 from trajlab.stats.change_points import ChangePoint, change_point, change_points
 from trajlab.stats.critic import ExplainedVariance, explained_variance
 from trajlab.stats.decomposition import Decomposition, decompose
-from trajlab.stats.differences import difference, paired_difference, task_differences
+from trajlab.stats.differences import difference, inverted_difference_test, paired_difference, task_differences
 from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed
 from trajlab.stats.intervals import mean, proportion, ratio, wilson
 from trajlab.stats.multiple import holm
@@ -76,6 +76,7 @@ __all__ = [
     "group_relative_advantage",
     "holm",
     "importance_ratio",
+    "inverted_difference_test",
     "krippendorff_alpha",
     "line_cusum",
     "long_run_noise",

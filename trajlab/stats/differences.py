@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trajlab.errors import UsageError
-from trajlab.stats._clusters import FloatArray, as_floats, degrees_of_freedom, encode, sums, t_quantile
-from trajlab.stats.estimate import Estimate, not_observed
-from trajlab.stats.intervals import linearised_variance, mean, proportion, wilson
+from trajlab.stats._clusters import FloatArray, as_floats, degrees_of_freedom, encode, observe, sums, t_quantile
+from trajlab.stats.estimate import Estimate, Test, not_observed
+from trajlab.stats.intervals import linearised_variance, mean, proportion, share_evidence, wilson
 
 FEW_DIFFERING = 10
 """Below so many differing tasks a t interval of differences of shares covers too little."""
@@ -61,7 +61,7 @@ def difference(
         return not_observed(missing)
     correlation = _arm_correlation(a, b, clusters_a, clusters_b) if shared_clusters else 0.0
     value = one.value - other.value
-    low, high = _combine(one, other, correlation)
+    low, high = _combined(one, other, correlation)
     if kind == "proportion":
         low, high = None if low is None else max(-1.0, low), None if high is None else min(1.0, high)
         method = "Newcombe"
@@ -83,21 +83,56 @@ def _clusters_of_arms(one: Estimate, other: Estimate) -> int | None:
     return int(sum(arm.clusters if arm.clusters is not None else arm.denominator or 0 for arm in (one, other)))
 
 
-def _combine(one: Estimate, other: Estimate, correlation: float) -> tuple[float | None, float | None]:
-    """Interval of one − other from the interval of each, by recovered variances."""
-    if one.value is None or other.value is None:
+def _combined(one: Estimate, other: Estimate, correlation: float) -> tuple[float | None, float | None]:
+    """Interval of one − other from the interval of each; none where either has none."""
+    if one.value is None or one.low is None or one.high is None:
         return None, None
-    if one.low is None or one.high is None or other.low is None or other.high is None:
+    if other.value is None or other.low is None or other.high is None:
         return None, None
-    value = one.value - other.value
+    return _recovered(one.value, (one.low, one.high), other.value, (other.low, other.high), correlation)
+
+
+def _recovered(
+    one: float, around_one: tuple[float, float], other: float, around_other: tuple[float, float], correlation: float
+) -> tuple[float, float]:
+    """Interval of one − other by the variances recovered from the interval of each."""
 
     def half(first: float, second: float) -> float:
         return math.sqrt(max(0.0, first**2 + second**2 - 2 * correlation * first * second))
 
+    value = one - other
     return (
-        value - half(one.value - one.low, other.high - other.value),
-        value + half(one.high - one.value, other.value - other.low),
+        value - half(one - around_one[0], around_other[1] - other),
+        value + half(around_one[1] - one, other - around_other[0]),
     )
+
+
+def inverted_difference_test(
+    a: npt.ArrayLike, b: npt.ArrayLike, clusters_a: npt.ArrayLike, clusters_b: npt.ArrayLike
+) -> Test:
+    """Test of two shares by the interval of :func:`difference`: the level at which it just holds zero.
+
+    For arms of which neither varies, where no other test can say anything; clusters are shared by the arms.
+
+    Args:
+        a: shape (rows of a,), 0/1; NaN = not observed. At least one row is.
+        b: shape (rows of b,), likewise.
+        clusters_a: shape (rows of a,), task of each row.
+        clusters_b: shape (rows of b,), likewise.
+
+    Returns:
+        ``n`` counts the observed rows of both arms.
+    """
+    rows = [observe(as_floats(values, "values"), labels) for values, labels in ((a, clusters_a), (b, clusters_b))]
+    one, other = (share_evidence(arm) for arm in rows)
+    correlation = _arm_correlation(a, b, clusters_a, clusters_b)
+    p_low, p_high = 0.0, 1.0
+    for _ in range(40):
+        level = (p_low + p_high) / 2
+        around_one, around_other = one.interval(1 - level), other.interval(1 - level)
+        low, high = _recovered(one.share, around_one, other.share, around_other, correlation)
+        p_low, p_high = (level, p_high) if low <= 0 <= high else (p_low, level)
+    return Test(None, p_high, sum(len(arm.values) for arm in rows), "Newcombe's interval, inverted")
 
 
 def _arm(values: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tuple[FloatArray, npt.NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from trajlab.stats._clusters import (
     FloatArray,
     Observed,
     as_floats,
+    check_confidence,
     degrees_of_freedom,
     normal_quantile,
     observe,
@@ -59,6 +61,33 @@ def score_interval(share: float, n: float, quantile: float) -> tuple[float, floa
     return min(low, share), max(high, share)
 
 
+class ShareEvidence(NamedTuple):
+    """What Wilson's interval of a share rests on, at any confidence."""
+
+    share: float
+    size: float
+    """Independent observations that would tell as much."""
+    freedoms: float | None
+    """Degrees of freedom of Student's t; ``None``: the normal quantile."""
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """The score interval."""
+        normal = self.freedoms is None
+        quantile = normal_quantile(confidence) if normal else t_quantile(confidence, self.freedoms)  # type: ignore[arg-type]
+        return score_interval(self.share, self.size, quantile)
+
+
+def share_evidence(rows: Observed) -> ShareEvidence:
+    """Evidence of rows that were observed, of which there is at least one; one cluster counts as one observation."""
+    n = float(len(rows.values))
+    share = float(rows.values.sum()) / n
+    if rows.codes is None or rows.groups == 1:
+        return ShareEvidence(share, n if rows.codes is None else 1.0, None)
+    sizes = np.bincount(rows.codes, minlength=rows.groups).astype(np.float64)
+    size = effective_size(share, sums(rows.values, rows.codes, rows.groups), sizes)
+    return ShareEvidence(share, size, 2 * degrees_of_freedom(sizes))
+
+
 def proportion(success: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidence: float = 0.95) -> Estimate:
     """Share of successes, with Wilson's interval; clustered where clusters have several members.
 
@@ -80,26 +109,21 @@ def proportion(success: npt.ArrayLike, clusters: npt.ArrayLike | None = None, co
         (effective sample size, and that its estimate needs a model), PMC6690503.
     """
     values = as_floats(success, "success")
-    normal = normal_quantile(confidence)
+    check_confidence(confidence)
     rows = observe(values, clusters)
     if len(rows.values) == 0:
         return not_observed(rows.missing, None if clusters is None else 0)
     if rows.values.min() < 0 or rows.values.max() > 1:
         raise UsageError("success", "values outside 0 to 1", "0/1 or booleans", "use mean() for other values")
     numerator, n = float(rows.values.sum()), float(len(rows.values))
-    share = numerator / n
+    evidence = share_evidence(rows)
+    low, high = evidence.interval(confidence)
     if rows.codes is None:
-        low, high = score_interval(share, n, normal)
-        return Estimate(share, low, high, numerator, n, "Wilson", None, rows.missing)
+        return Estimate(evidence.share, low, high, numerator, n, "Wilson", None, rows.missing)
+    method = f"Wilson, clustered by task (n eff {evidence.size:.1f})"
     if rows.groups == 1:
-        low, high = score_interval(share, 1.0, normal)
         method = "Wilson, one task only: counted as one observation"
-        return Estimate(share, low, high, numerator, n, method, 1, rows.missing)
-    sizes = np.bincount(rows.codes, minlength=rows.groups).astype(np.float64)
-    inside = sums(rows.values, rows.codes, rows.groups)
-    low, high, size = clustered_score_interval(share, inside, sizes, confidence)
-    method = f"Wilson, clustered by task (n eff {size:.1f})"
-    return Estimate(share, low, high, numerator, n, method, rows.groups, rows.missing)
+    return Estimate(evidence.share, low, high, numerator, n, method, rows.groups, rows.missing)
 
 
 def effective_size(
