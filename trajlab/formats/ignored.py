@@ -202,10 +202,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Ids of tokens and one side of a ratio, of which the lengths are read; ids and states of items, schemas of tools;
     # settings of the Responses API, which the response repeats, of the sandbox and of the simulation; whether a failed
-    # attempt is tried again; results of single tests; the simulated user's script.
+    # attempt is tried again; results of single tests; the simulated user's script; the words beside a kind of failure,
+    # and what the patch and the kind of error tell, too.
     "nemo_gym": (
-        "_ng_attempt_index", "_ng_failure_terminal", "agent_ref.type", "config.*", "details.*", "info.steps",
-        "instance_config.*", "metadata.agent_*", "metadata.config.*", "metadata.environment_setup.*",
+        "_ng_attempt_index", "_ng_failure_terminal", "agent_ref.type", "config.*", "details.*", "eval_timed_out",
+        "failure_reason", "info.steps", "patch_exists", "instance_config.*",
+        "metadata.agent_*", "metadata.config.*", "metadata.environment_setup.*",
         "metadata.eval_report.*.patch_*", "metadata.eval_report.*.tests_status.*",
         *(f"{whose}.{name}" for whose in ("response", "responses_create_params") for name in _RESPONSES_SETTINGS),
         "response.created_at", "response.error", "response.id", "response.input_messages", "response.instructions",
