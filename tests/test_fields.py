@@ -69,6 +69,13 @@ def test_a_key_that_joins_results_is_no_field_that_is_passed_over(named: str, se
     assert (line in why(only_file(path)).lines()) is not several
 
 
+def test_a_field_that_is_read_in_other_records_is_not_unknown() -> None:
+    fields = fields_of(only_file(SAMPLES / "nemo_gym" / "other_servers" / "repair.jsonl"))
+    assert fields is not None
+    assert "response.usage.input_tokens" in fields.silent  # it is read where there was one call
+    assert not {"response.usage.input_tokens", "agent_error_kind"} & set(fields.unknown)
+
+
 def test_a_parent_is_a_key_where_the_turns_stand_in_order() -> None:
     (path,) = (SAMPLES / "pi" / "repair").rglob("*.jsonl")
     fields = fields_of(only_file(path))

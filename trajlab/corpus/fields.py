@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from trajlab.corpus.plan import Claim, claim, gathered
 from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
-from trajlab.formats.known import joins_records
+from trajlab.formats.known import joins_records, known_fields
 from trajlab.metric_logs import metric_format
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.discover import discover
@@ -57,6 +57,8 @@ class Fields(msgspec.Struct, frozen=True):
     read: tuple[str, ...]
     joins: tuple[str, ...]
     """Ids and the like that join records; the order of these tells it without them."""
+    silent: tuple[str, ...]
+    """Read in other records; in these, whatever stood in their place would tell nothing."""
     ignored: tuple[str, ...]
     """Passed over on purpose."""
     unknown: tuple[str, ...]
@@ -94,8 +96,11 @@ def fields_of_claim(said: Claim, shape: str, known: frozenset[str] = frozenset()
     unread = sorted(tried - read)
     joins = tuple(name for name in unread if joins_records(said.format, name))
     ignored = tuple(name for name in unread if name not in joins and ignored_on_purpose(said.format, name))
-    unknown = tuple(name for name in unread if name not in joins and name not in ignored)
-    return Fields(tuple(sorted(read)), joins, ignored, unknown, untried, len(records))
+    rest = [name for name in unread if name not in joins and name not in ignored]
+    elsewhere = known_fields().get(said.format, frozenset())
+    silent = tuple(name for name in rest if name in elsewhere)
+    unknown = tuple(name for name in rest if name not in elsewhere)
+    return Fields(tuple(sorted(read)), joins, silent, ignored, unknown, untried, len(records))
 
 
 def first_records(file: SourceFile, most: int, longest: int) -> list[Any]:
