@@ -237,3 +237,46 @@ def test_importing_the_package_loads_nothing() -> None:
     assert done.stdout.strip() == "[]"
     assert set(dir(trajlab)) == set(trajlab.__all__)
     assert all(getattr(trajlab, name) is not None for name in trajlab.__all__)
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Ends what waits for longer than ten seconds."""
+
+    def end(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ingest", LOG, "-o", "out", "--mapping", "pipe"), ("ingest", "pipe", "-o", "out"), ("accuracy", "pipe"),
+        ("formats", "--why", "pipe"), ("formats", "--why", LOG, "--mapping", "pipe"), ("simulate", "pipe", "-o", "out"),
+        ("diagnose", LOG, "-o", "out", "--metrics", "pipe"), ("compare", LOG, "pipe", "-o", "out"),
+        ("review", LOG, "-o", "page.html", "--rubric", "pipe"), ("review", LOG, "-o", "page.html", "--sample", "pipe"),
+        ("labels", "merge", "pipe", "-o", "out.parquet"), ("labels", "merge", "folder", "-o", "out.parquet"),
+        ("labels", "report", "empty.jsonl", "--source", LOG, "--sample", "pipe", "--question", "q"),
+    ],
+    ids=lambda arguments: " ".join(str(one) for one in arguments if one != LOG),
+)  # fmt: skip
+def test_a_pipe_in_place_of_a_file_is_an_error_and_no_wait(
+    arguments: tuple[str | Path, ...],
+    tmp_path: Path,
+    impatient: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.jsonl").touch()
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "folder" / "pipe.jsonl")
+    assert run_main(monkeypatch, *arguments) == ExitCode.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "pipe" in line

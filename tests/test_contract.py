@@ -111,6 +111,9 @@ PROBLEMS = {
             "trace/traces.jsonl",
         )
     },
+    # A condenser's call is no turn; the provider failed and was asked again.
+    "openhands/completions/llm_completions/datekit__leap-102/scripted-model-1767225603.25.json": {"side_calls": 1},
+    "openhands/completions/logs/completions/scripted-model-1767225602.000-0a1b-error.json": {"failed_calls": 1},
     # AgentLab's steps are pickles, which are not loaded: its summaries state what is not read.
     **{
         f"agentlab/study/2026-01-01_00-00-00_GenericAgent-scripted-model_on_miniwob.{name}/summary_info.json": {
@@ -207,7 +210,8 @@ def test_a_log_is_read_the_same_twice_and_its_tables_agree(
     assert trajectories.height > 0
     assert trajectories["trajectory_id"].is_unique().all()
     assert not trajectories["duplicate"].any()
-    assert Counter(first.problems.collect()["code"].to_list()) == PROBLEMS.get(path, {})
+    known = next((codes for place, codes in PROBLEMS.items() if place == path or place.startswith(f"{path}/")), {})
+    assert Counter(first.problems.collect()["code"].to_list()) == known
     check_counts(first)
 
 

@@ -18,7 +18,9 @@ from trajlab.cli import cli
 from trajlab.conversion import convert
 from trajlab.conversion.atif import encode
 from trajlab.conversion.common import in_order
+from trajlab.conversion.names import RunNames, plain_name
 from trajlab.corpus.assemble import scan_parts
+from trajlab.corpus.rows import digest
 from trajlab.errors import UsageError
 from trajlab.formats._atif_extra import EXTRA
 from trajlab.records import Message, RewardPart, Step, ToolCall, Trajectory
@@ -215,6 +217,36 @@ def test_hostile_names_stay_inside_the_folder(tmp_path: Path) -> None:
     convert(tmp_path / "logs", out=tmp_path / "out", to="atif")
     assert {path.name for path in tmp_path.iterdir()} == {"logs", "out"}
     assert len(documents(tmp_path / "out")) == 1
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        (("测试", "訓練", "दौड़", "run-1"), {"测试", "訓練", "दौड़", "run-1"}),
+        (("???", "!!!"), {"unnamed", f"unnamed-{digest('!!!')}"}),
+        (("a/b", "a_b", "A b"), {"a_b", f"a_b-{digest('a_b')}", f"A_b-{digest('A b')}"}),
+        (("cafe\u0301", "café"), {"café", f"café-{digest('café')}"}),
+        (("../..", "\u202e\x00/etc"), {"unnamed", "etc"}),
+        (("convert.json",), {f"convert.json-{digest('convert.json')}"}),
+        (("长" * 300, "长" * 299), {"长" * 50, f"{'长' * 50}-{digest('长' * 299)}"}),
+    ],
+    ids=lambda given: None,
+)
+@pytest.mark.parametrize("to", ["atif", "openai"])
+def test_every_run_has_a_name_of_its_own(to: str, runs: tuple[str, ...], names: set[str], tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    rows = [{"run": run, "instance_id": "题" * 99, "messages": [{"role": "assistant", "content": run}]} for run in runs]
+    (tmp_path / "logs" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = convert(tmp_path / "logs", out=tmp_path / "out", to=to)
+    assert (said.files, said.unread) == (len(runs), [])
+    assert {path.name.removesuffix(".jsonl") for path in (tmp_path / "out").iterdir()} == names | {"convert.json"}
+
+
+def test_letters_that_a_file_system_does_not_take_are_written_by_their_number() -> None:
+    assert plain_name("测试 é", all_letters=False) == "u6d4bu8bd5_u00e9"
+    assert plain_name("a__b  c/.d") == "a__b_c_.d"
+    names = RunNames([], all_letters=False)
+    assert (names.of("测"), names.of("u6d4b")) == ("u6d4b", f"u6d4b-{digest('u6d4b')}")
 
 
 def test_wrong_use_is_one_line(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from corpora_in_tests import SAMPLES
 from read_fields import ALL, FORMATS, fields_of_samples, samples_by_format
 
-from trajlab.corpus.field_sample import known_fields
 from trajlab.corpus.fields import _leaves, fields_of
 from trajlab.corpus.why import why
+from trajlab.formats.known import known_fields
 from trajlab.sources.discover import discover
 from trajlab.sources.field_mapping import FieldMapping
 from trajlab.sources.files import SourceFile
@@ -50,6 +51,36 @@ def test_a_field_that_no_reader_knows_is_named(tmp_path: Path) -> None:
     assert fields.unknown == ("messages.*.mood.level.*", "size", "weather")
     assert fields.records == 2
     assert "not known to the reader: messages.*.mood.level.*, size, weather" in why(only_file(path)).lines()
+
+
+@pytest.mark.parametrize(("named", "several"), [("tool_call_id", False), ("tool_call_id", True), ("name", True)])
+def test_a_key_that_joins_results_is_no_field_that_is_passed_over(named: str, several: bool, tmp_path: Path) -> None:
+    functions = ["look", "run"][: 1 + several]
+    calls = [{"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}} for name in functions]
+    results = [{"role": "tool", named: name, "content": f"result of {name}"} for name in reversed(functions)]
+    row = {"instance_id": "a", "messages": [{"role": "assistant", "content": "c", "tool_calls": calls}, *results]}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    fields = fields_of(only_file(path))
+    assert fields is not None
+    field = f"messages.*.{named}"
+    assert (field in fields.read, field in fields.joins, field in fields.ignored) == (several, not several, False)
+    line = f"read only where the order does not tell what belongs together: {field}"
+    assert (line in why(only_file(path)).lines()) is not several
+
+
+def test_a_field_that_is_read_in_other_records_is_not_unknown() -> None:
+    fields = fields_of(only_file(SAMPLES / "nemo_gym" / "other_servers" / "repair.jsonl"))
+    assert fields is not None
+    assert "response.usage.input_tokens" in fields.silent  # it is read where there was one call
+    assert not {"response.usage.input_tokens", "agent_error_kind"} & set(fields.unknown)
+
+
+def test_a_parent_is_a_key_where_the_turns_stand_in_order() -> None:
+    (path,) = (SAMPLES / "pi" / "repair").rglob("*.jsonl")
+    fields = fields_of(only_file(path))
+    assert fields is not None
+    assert "parentId" in fields.joins
 
 
 def test_fields_of_a_parquet_file(tmp_path: Path) -> None:

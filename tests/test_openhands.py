@@ -14,6 +14,7 @@ import trajlab
 from trajlab.behavior.termination import classify_openhands, classify_openhands_sdk
 
 V1 = SAMPLES / "openhands_sdk"
+CALLS = SAMPLES / "openhands" / "completions"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,44 @@ def test_calls_that_v1_did_not_run() -> None:
     assert calls["invalid"].to_list() == ["unknown_tool", "refused", "unparsable", None, None]
     assert calls["executed"].to_list() == [False, False, False, True, True]
     assert calls["is_error"].to_list()[3:] == [True, False]
+
+
+def test_logged_calls_are_one_conversation_with_the_last_answer() -> None:
+    corpus = trajlab.read(CALLS / "llm_completions" / "datekit__leap-102")
+    events = trajlab.read(SAMPLES / "openhands" / "folder").trajectories.collect()
+    assert corpus.trajectories.collect().select("task_id", "n_steps", "n_messages", "cost").rows() == [
+        ("datekit__leap-102", 5, 12, 0.02)  # system, task, summary, five turns and four results
+    ]
+    assert corpus.trajectories.collect()["agent"].to_list() == events["agent"].to_list()
+    calls = corpus.tool_calls.sort("step").collect()
+    assert calls["tool"].to_list()[-1] == "finish"
+    assert calls["exit_code"].to_list() == [None, 1, None, 0, None]
+    (message,) = corpus.problems.collect()["message"]
+    assert message.endswith("in no count: 1, prompt tokens 300, generated tokens 12")
+
+
+def test_a_single_logged_call_is_its_context_and_its_answer(tmp_path: Path) -> None:
+    source = sorted((CALLS / "llm_completions" / "datekit__leap-102").glob("scripted-model-*"))[-1]
+    shutil.copy(source, tmp_path)
+    corpus = trajlab.read(tmp_path)
+    assert corpus.tool_calls.sort("step").collect()["executed"].to_list() == [True, True, True, True]
+    assert corpus.steps.sort("step").collect()["prompt_tokens"].to_list() == [None, None, None, 900]
+
+
+def test_a_second_attempt_in_the_same_folder_of_calls_is_a_trajectory_of_its_own(tmp_path: Path) -> None:
+    for file in (CALLS / "llm_completions" / "datekit__zone-9").iterdir():
+        shutil.copy(file, tmp_path)
+        shutil.copy(file, tmp_path / file.name.replace("-17672256", "-17672257"))
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.sort("ordinal").collect().select("ordinal", "n_steps").rows() == [("0", 2), ("1", 2)]
+
+
+def test_a_failed_last_call_is_the_end(tmp_path: Path) -> None:
+    (source,) = (CALLS / "logs" / "completions").glob("*-error.json")
+    shutil.copy(source, tmp_path)
+    (found,) = trajlab.read(tmp_path).trajectories.collect().rows(named=True)
+    assert (found["termination"], found["stop_reason"]) == ("infrastructure_error", "RateLimitError: slow down")
+    assert found["n_steps"] == 0
 
 
 def test_lines_rows_and_folders_of_the_same_events_read_the_same() -> None:

@@ -35,11 +35,11 @@ def test_a_folder_is_walked_in_order_without_hidden_and_own_folders(tmp_path):
     found = discover([tmp_path])
     assert relpaths(found) == [".hidden_file", "a.traj.json", "b/1.pt", "b/2.jsonl", "b/c/d", "empty.json"]
     assert found.problems == []
-    assert sorted(Path(path).name for path in found.skipped) == [
-        ".git",
-        ".ipynb_checkpoints",
-        "__pycache__",
-        "corpus",
+    assert sorted((folder.relpath, folder.kind) for folder in found.skipped) == [
+        (".git", "tools"),
+        ("__pycache__", "tools"),
+        ("b/.ipynb_checkpoints", "tools"),
+        ("corpus", "corpus"),
     ]
     file = found.files[1]
     assert (file.root, file.path, file.size) == (str(tmp_path), str(tmp_path / "a.traj.json"), 11)

@@ -210,6 +210,35 @@ def test_nemo_gym_reads_usage_only_where_there_was_one_call(tmp_path: Path) -> N
     assert (row.prompt_tokens, row.completion_tokens) == (5, 2)
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, (None, "ended", True)),
+        ({"mask_sample": False}, (True, "ended", True)),
+        ({"mask_sample": True}, (False, "ended", None)),
+        ({"agent_error_kind": "context_window", "mask_sample": True}, (False, "truncated_budget", True)),
+        ({"agent_error_kind": "stuck_in_loop"}, (None, "task_failure", True)),
+        ({"agent_error_kind": "other", "mask_sample": False}, (True, "ended", True)),
+        ({"agent_timed_out": True, "agent_error_kind": "other", "mask_sample": True}, (False, "timeout", True)),
+        ({"error_kind": "sandbox", "mask_sample": True}, (False, "environment_error", None)),
+        ({"error_kind": "eval_timeout", "agent_error_kind": "max_iteration", "mask_sample": True},
+         (False, "verifier_error", None)),
+        ({"failure_kind": "session_lost", "mask_sample": True}, (False, "environment_error", None)),
+        ({"failure_kind": "box:own_word", "mask_sample": True}, (False, "infrastructure_error", None)),
+        ({"failure_kind": "judge_unparseable", "mask_sample": False}, (True, "ended", True)),
+        ({"instance_config": {"mask_sample": True}}, (False, "ended", None)),
+    ],
+)  # fmt: skip
+def test_nemo_gym_a_masked_reward_is_not_gradable_and_errors_are_the_end(
+    told: dict[str, Any], expected: tuple[bool | None, str, bool | None], tmp_path: Path
+) -> None:
+    row = GYM | {"response": GYM["response"] | {"status": "completed"}, "resolved": True} | told
+    (rollout,), problems = read(write_lines(tmp_path / "rollouts.jsonl", row))
+    assert problems == []
+    assert (rollout.gradable, rollout.termination, rollout.correct) == expected
+    assert rollout.reward == 1.0
+
+
 def test_nemo_gym_simulation_in_the_request_is_part_of_the_rollout(tmp_path: Path) -> None:
     output = GYM["response"]["output"]
     request = {"input": [{"role": "system", "content": "Be kind."}, say("user", "Sum?"), *output[:2]]}
@@ -233,6 +262,7 @@ def test_nemo_gym_simulation_in_the_request_is_part_of_the_rollout(tmp_path: Pat
     [
         {"response": {"output": "x"}}, {"response": {"output": [3, {"type": "message", "role": 4}]}},
         {"reward": "much"}, {"agent_ref": "me"}, {"_ng_rollout_index": "one"}, {"metadata": 3},
+        {"mask_sample": "perhaps"}, {"agent_error_kind": 3}, {"instance_config": 3},
         {"responses_create_params": {"input": 3}}, {"responses_create_params": {"tools": 3, "metadata": []}},
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -63,6 +64,18 @@ class InfrastructureError(TrajlabError):
     """Something outside the data failed: a full disk, a killed process, a dead kernel, a time limit."""
 
     exit_code = ExitCode.INFRASTRUCTURE
+
+
+def read_named(path: Path) -> bytes:
+    """Read a file that the user named, and nothing that could keep a reader waiting (a pipe, a device).
+
+    Raises:
+        OSError: It cannot be read, or is no regular file.
+    """
+    kind = path.stat().st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise OSError(errno.EINVAL, "a pipe or a device, no regular file", str(path))
+    return path.read_bytes()
 
 
 @contextmanager

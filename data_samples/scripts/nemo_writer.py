@@ -99,6 +99,17 @@ def repair(number: int, rng: random.Random) -> Record:
         "_ng_task_index": number, "_ng_rollout_index": 0, "agent_ref": {"name": "any_swe"}}
 
 
+def troubled(rng: random.Random) -> list[Record]:
+    """Repairs that say how the agent or the scoring failed, and whether the reward counts."""
+    told = ({"agent_error_kind": "max_iteration", "error_kind": None, "mask_sample": True},
+            {"agent_error_kind": "other", "error_kind": None, "mask_sample": False},
+            {"agent_error_kind": "other", "error_kind": "eval_timeout", "mask_sample": True, "resolved": False, "reward": 0.0},
+            {"failure_kind": "judge_failed", "failure_reason": "no answer", "mask_sample": True, "resolved": False, "reward": 0.0},
+            {"failure_kind": "judge_unparseable", "failure_reason": "asked again", "mask_sample": False},
+            {"agent_error_kind": "stuck_in_loop", "instance_config": {"mask_sample": False}, "resolved": False, "reward": 0.0})
+    return [repair(2 + number, rng) | said for number, said in enumerate(told)]
+
+
 def lines(records: list[Record]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
@@ -126,7 +137,7 @@ def gym(out: Path) -> None:
                "group_level_metrics": []}
     save(out / "word_problems" / "rollouts_aggregate_metrics.json", json.dumps([metrics], indent=2))
     save(out / "other_servers" / "game.jsonl", lines([game(rng)]))
-    save(out / "other_servers" / "repair.jsonl", lines([repair(0, rng), repair(1, rng)]))
+    save(out / "other_servers" / "repair.jsonl", lines([repair(0, rng), repair(1, rng), *troubled(rng)]))
 
 
 def wrapped(columns: Record, idx: int) -> Record:

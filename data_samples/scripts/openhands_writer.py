@@ -1,7 +1,8 @@
 """Write trajectories in the layouts of OpenHands V0. Usage: python openhands_writer.py OUT
 
-The keys are those of `openhands/events/serialization`, `evaluation/utils/shared.py` and `openhands/resolver` of 0.x; nothing of OpenHands
-ran (it needs a container). The words are `scaffold_plans.py`'s.
+The keys are those of `openhands/events/serialization`, `evaluation/utils/shared.py`, `openhands/resolver` and `openhands/llm/llm.py` of
+0.x, for logged calls of V1 those of `openhands/sdk/llm/utils/telemetry.py`; nothing of OpenHands ran (it needs a container). The words
+are `scaffold_plans.py`'s.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scaffold_plans import (AFTER, BEFORE, CHECK, INSTANCE, ISSUE, LOOK, MODEL, PATCH, REPAIR, REPRODUCE, SUBMIT, SYSTEM,
+from scaffold_plans import (AFTER, BEFORE, CHECK, CLOCK, INSTANCE, ISSUE, LOOK, MODEL, PATCH, REPAIR, REPRODUCE, SUBMIT, SYSTEM,
                             TURNS, Turn, write_json, write_lines)
 
 sys.dont_write_bytecode = True
@@ -206,6 +207,117 @@ def flat() -> list[Json]:
     return out
 
 
+TOOLS = [{"type": "function", "function": {"name": name, "description": name, "parameters": {"type": "object"}}}
+         for name in ("execute_bash", "think", "finish", "str_replace_editor")]
+
+
+def part(said: str, marked: bool = False) -> list[Json]:
+    """Content as it is sent to a model with a prompt cache: the mark moves on with every call."""
+    return [{"type": "text", "text": said, **({"cache_control": {"type": "ephemeral"}} if marked else {})}]
+
+
+def seen(turn: Turn) -> str:
+    """A result as the model reads it."""
+    if turn.kind != "shell":
+        return str(observation(turn)["content"])
+    return f"{turn.output}[The command completed with exit code {turn.exit_code}.]\n[Command finished with exit code {turn.exit_code}]"
+
+
+def said_by(response: Json) -> Json:
+    message: Json = response["choices"][0]["message"]
+    return message
+
+
+class Calls:
+    """Calls of the model, a file each, with the context that the turns before have made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = Log()
+        self.clock = float(CLOCK)
+        self.context: list[Json] = [{"role": "system", "content": part(SYSTEM)}, {"role": "user", "content": part(ISSUE)}]
+
+    def write(self, messages: list[Json], response: Json, model: str = MODEL, tools: list[Json] | None = None, **more: Any) -> None:
+        self.clock += 3.25
+        options = {"extra_body": {"metadata": {"session_id": "5a1f"}}, **({"tools": tools} if tools else {})}
+        write_json(self.folder / f"{model.replace('/', '__')}-{self.clock}.json",
+                   {"messages": messages, "response": response, "args": [], "kwargs": options, "timestamp": self.clock + 0.001,
+                    "cost": 0.004, **more}, indent=None)
+
+    def turn(self, turn: Turn) -> None:
+        response = self.log.response([turn])
+        *before, last = self.context
+        text = last["content"][0]["text"]
+        self.write([*before, {**last, "content": part(text, marked=True)}], response, tools=TOOLS)
+        self.follow(turn, response)
+
+    def follow(self, turn: Turn, response: Json) -> None:
+        """What the next context holds, too."""
+        call = said_by(response)["tool_calls"][0]
+        self.context += [{"role": "assistant", "content": part(turn.thought), "tool_calls": [call]},
+                         {"role": "tool", "content": part(seen(turn)), "tool_call_id": call["id"], "name": call["function"]["name"]}]
+
+    def condense(self) -> None:
+        """A condenser of another model sums up the oldest turn, which then leaves the context."""
+        summary = "The tests in tests/test_parse.py fail."
+        response = {"id": "gen-s1", "created": CLOCK, "model": "scripted-small", "object": "chat.completion",
+                    "choices": [{"finish_reason": "stop", "index": 0, "message": {"content": summary, "role": "assistant"}}],
+                    "usage": {"completion_tokens": 12, "prompt_tokens": 300, "total_tokens": 312}}
+        self.write([{"role": "user", "content": part(f"Sum up what was done.\n{seen(LOOK)}")}], response, "scripted-small")
+        self.context[2:4] = [{"role": "user", "content": part(summary)}]
+
+    def in_words(self, turn: Turn) -> None:
+        """A model that has no tools: it is sent and answers words, and both are logged as calls, too."""
+        response = self.log.response([turn])
+        name, arguments = native(turn)
+        told = "".join(f"<parameter={key}>{value}</parameter>\n" for key, value in arguments.items())
+        words = {"content": f"{turn.thought}\n<function={name}>\n{told}</function>", "role": "assistant"}
+        plain = {**response, "choices": [{"finish_reason": "stop", "index": 0, "message": words}]}
+        messages = [{**message, "tool_calls": None} if message["role"] == "assistant" else message for message in self.context]
+        self.write(messages, plain, fncall_messages=self.context, fncall_response=response)
+        self.follow(turn, response)
+
+
+def responses_calls(folder: Path) -> None:
+    """V1 with the Responses API: the provider fails once, is asked again, and answers twice."""
+    request = {"context_window": 128000, "instructions": SYSTEM, "tools": [{"type": "function", "name": "terminal"},
+               {"type": "function", "name": "finish"}], "kwargs": {"temperature": 0.0, "store": False}}
+    items: list[Json] = [{"role": "user", "content": [{"type": "input_text", "text": ISSUE}]}]
+
+    def write(name: str, seconds: int, more: Json) -> None:
+        write_json(folder / f"{MODEL}-{CLOCK + seconds}.000-{name}.json", {
+            **request, "input": items, **more, "cost": 0.0, "timestamp": CLOCK + seconds + 0.5, "latency_sec": 1.5}, indent=None)
+
+    def answer(number: int, output: list[Json]) -> Json:
+        usage = {"input_tokens": 900, "output_tokens": 40, "total_tokens": 940, "input_tokens_details": {"cached_tokens": 300},
+                 "output_tokens_details": {"reasoning_tokens": 16}}
+        return {"response": {"id": f"resp_{number}", "created_at": CLOCK, "model": MODEL, "object": "response", "output": output,
+                             "status": "completed", "usage": usage}}
+
+    write("0a1b-error", 2, {"error": {"type": "RateLimitError", "message": "slow down", "repr": "RateLimitError()", "traceback": ""}})
+    called = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "terminal", "status": "completed",
+              "arguments": json.dumps({"command": CHECK.command})}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": REPRODUCE.thought}]}
+    write("1a1b", 6, answer(1, [thought, called]))
+    items += [thought, called, {"type": "function_call_output", "call_id": "call_1", "output": seen(CHECK)}]
+    done = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": SUBMIT.thought, "annotations": []}]}
+    write("2a1b", 9, answer(2, [done]))
+
+
+def completions(out: Path) -> None:
+    native_calls = Calls(out / "llm_completions" / INSTANCE)
+    for turn in (LOOK, REPRODUCE):
+        native_calls.turn(turn)
+    native_calls.condense()
+    for turn in (REPAIR, CHECK, SUBMIT):
+        native_calls.turn(turn)
+    worded = Calls(out / "llm_completions" / "datekit__zone-9")
+    for turn in (REPRODUCE, HANGS):
+        worded.in_words(turn)
+    responses_calls(out / "logs" / "completions")
+
+
 def main(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     for event in session().events:
@@ -217,6 +329,7 @@ def main(out: Path) -> None:
         row("datekit__zone-9", [], 0, "STATUS$ERROR_LLM_INTERNAL_SERVER_ERROR", git_patch=""),
         row("datekit__year-4", prompted().events, 4, git_patch=PATCH, report={"resolved": False}),
     ])
+    completions(out / "completions")
     old = row(INSTANCE, pairs(), 5, git_patch=PATCH, report={"resolved": False})
     old["metrics"] = {"accumulated_cost": 0.02, "costs": []}
     write_lines(out / "pairs" / "output.jsonl", [old])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import polars as pl
 
 from trajlab.api import read
 from trajlab.conversion import atif, openai_messages
+from trajlab.conversion.names import RunNames, plain_name, takes_all_letters
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.manifest import MANIFEST
 from trajlab.corpus.parts import UnitBundle, identified, rest_not_read
@@ -98,9 +98,9 @@ def convert(
     fields = None if mapping is None else load_mapping(mapping)
     corpus = read(*sources, run=run, mapping=fields)
     folder = Path(out)
-    writer = _Writer(folder, to, target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        writer = _Writer(folder, to, target)
         for key, name, record in _records(corpus, forced=run is not None):
             writer.take(key, name, record)
         return writer.finish()
@@ -146,6 +146,8 @@ class _Writer:
         self.folder = folder
         self.target = target
         self.said = Converted(str(folder), to, 0, 0, [], {})
+        self.all_letters = takes_all_letters(folder)
+        self.runs = RunNames([SUMMARY], all_letters=self.all_letters)
         self.open: dict[Path, Path] = {}
         self.not_held: Counter[str] = Counter()
 
@@ -154,7 +156,8 @@ class _Writer:
             self.said.unread.append(f"{record.code}: {record.message}")
             return
         data = self.target.encode(record)
-        path = self.folder / self.target.file_of(_slug(run), _slug(record.task_id or "task"), key)
+        task = plain_name(record.task_id or "task", all_letters=self.all_letters)
+        path = self.folder / self.target.file_of(self.runs.of(run), task, key)
         aside = self.open.get(path)
         if aside is None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,11 +175,6 @@ class _Writer:
         self.said.not_held = dict(sorted(self.not_held.items()))
         (self.folder / SUMMARY).write_bytes(msgspec.json.format(msgspec.json.encode(self.said), indent=2))
         return self.said
-
-
-def _slug(name: str) -> str:
-    """A name that is a plain file name everywhere."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._")[:80] or "unnamed"
 
 
 _SKIPPED = frozenset({"variant", "ordinal", "line", "messages", "steps", "problems", "settings", "rewards"})

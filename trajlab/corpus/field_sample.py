@@ -7,16 +7,14 @@ reaches.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib.resources import files
 
 import msgspec
 
 from trajlab.corpus.fields import field_names, first_records, ignored_on_purpose, read_among
 from trajlab.corpus.plan import Claim, gathered
 from trajlab.corpus.rows import failed
+from trajlab.formats.known import known_fields
 from trajlab.records import Problem
 from trajlab.sources.files import SourceFile
 
@@ -112,10 +110,3 @@ def _sampled(members: list[Claim], tried: dict[tuple[str, str], dict[str, bool]]
     unknown = tuple(field for field in unlisted if not verdicts.get(field, False))
     ignored = tuple(field for field in names if field not in own and ignored_on_purpose(name, field))
     return SampledFields(said.file, name, len(records), len(names) - len(unknown) - len(ignored), ignored, unknown)
-
-
-@cache
-def known_fields() -> dict[str, frozenset[str]]:
-    """By format, the fields of trajlab's own samples that are read; written by ``tests/read_fields.py``."""
-    text = files("trajlab.formats").joinpath("known_fields.json").read_text("utf-8")
-    return {name: frozenset(fields) for name, fields in json.loads(text).items()}

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from trajlab.corpus.plan import Claim, claim, gathered
 from trajlab.formats import companion_format, facts_of, log_format, outcomes_of
 from trajlab.formats.ignored import IGNORED
+from trajlab.formats.known import joins_records, known_fields
 from trajlab.metric_logs import metric_format
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.discover import discover
@@ -54,6 +55,10 @@ class Fields(msgspec.Struct, frozen=True):
     """Fields of the first records of a file; list positions are ``*``."""
 
     read: tuple[str, ...]
+    joins: tuple[str, ...]
+    """Ids and the like that join records; the order of these tells it without them."""
+    silent: tuple[str, ...]
+    """Read in other records; in these, whatever stood in their place would tell nothing."""
     ignored: tuple[str, ...]
     """Passed over on purpose."""
     unknown: tuple[str, ...]
@@ -89,9 +94,13 @@ def fields_of_claim(said: Claim, shape: str, known: frozenset[str] = frozenset()
         reader = _Reader(said, shape, Path(folder), _members(said))
         read, tried, untried = _compare(reader, records, None, PLACES, known)
     unread = sorted(tried - read)
-    ignored = tuple(name for name in unread if ignored_on_purpose(said.format, name))
-    unknown = tuple(name for name in unread if name not in ignored)
-    return Fields(tuple(sorted(read)), ignored, unknown, untried, len(records))
+    joins = tuple(name for name in unread if joins_records(said.format, name))
+    ignored = tuple(name for name in unread if name not in joins and ignored_on_purpose(said.format, name))
+    rest = [name for name in unread if name not in joins and name not in ignored]
+    elsewhere = known_fields().get(said.format, frozenset())
+    silent = tuple(name for name in rest if name in elsewhere)
+    unknown = tuple(name for name in rest if name not in elsewhere)
+    return Fields(tuple(sorted(read)), joins, silent, ignored, unknown, untried, len(records))
 
 
 def first_records(file: SourceFile, most: int, longest: int) -> list[Any]:

@@ -11,6 +11,7 @@ from trajlab import __version__
 from trajlab.behavior.derive import RULES_VERSION
 from trajlab.corpus.assemble import ASSEMBLED, assemble, assembled_whole, assembly_key
 from trajlab.corpus.field_sample import sample_fields
+from trajlab.corpus.left_out import HIDDEN, left_out
 from trajlab.corpus.manifest import FoundProblem, Manifest, load_manifest, locked, save_manifest
 from trajlab.corpus.parts import (
     Unit,
@@ -117,10 +118,15 @@ def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[S
     found = discover(sources)
     own = None if leave_out is None else leave_out.resolve()
     files = [file for file in found.files if own is None or not Path(file.path).resolve().is_relative_to(own)]
+    skipped = [item for item in found.skipped if own is None or not Path(item.path).resolve().is_relative_to(own)]
+    passed_over = left_out(skipped, found.seen)
     if not files:
         place = ", ".join(map(str, sources))
         if found.problems:
             raise UsageError(place, found.problems[0][1].message, "", "Check the path and its permissions")
+        hidden = [relpath for relpath, problem in passed_over if problem.code == HIDDEN]
+        if hidden:
+            raise UsageError(place, f"no files but in the hidden folder {hidden[0]}", "a folder with logs", "Name it")
         raise UsageError(place, "no files", "a folder with logs", "Check the path")
     named = [file for file in files if _is_text(file.path)]
     odd = [
@@ -128,7 +134,7 @@ def _find(sources: Sequence[str | Path], leave_out: Path | None) -> tuple[list[S
         for file in files
         if not _is_text(file.path)
     ]
-    return named, [*found.problems, *odd]
+    return named, [*found.problems, *odd, *passed_over]
 
 
 def _is_text(path: str) -> bool:

@@ -46,7 +46,7 @@ class UnitSizes(msgspec.Struct, frozen=True):
 _DUMP_FOLDERS = frozenset(
     {
         "train", "val", "valid", "validation", "eval", "evaluation", "test", "rollout", "rollouts", "rollout_data",
-        "validation_data", "dumps", "logs", "trajectories", "trajs", "completions", "generations",
+        "validation_data", "dumps", "logs", "trajectories", "trajs", "completions", "llm_completions", "generations",
     }
 )  # fmt: skip
 # Files that stand in a folder named for their task.

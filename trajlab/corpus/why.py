@@ -74,9 +74,13 @@ class Reasons(msgspec.Struct, frozen=True):
 
 
 def _told_of(fields: Fields) -> list[str]:
-    total = len(fields.read) + len(fields.ignored) + len(fields.unknown)
+    total = len(fields.read) + len(fields.joins) + len(fields.silent) + len(fields.ignored) + len(fields.unknown)
     records = f"{fields.records:,} record{'s' * (fields.records != 1)}"
     said = [f"fields of the first {records}: {len(fields.read)} of {total} are read"]
+    if fields.joins:
+        said.append(f"read only where the order does not tell what belongs together: {', '.join(fields.joins)}")
+    if fields.silent:
+        said.append(f"read, but telling nothing here: {', '.join(fields.silent)}")
     if fields.ignored:
         said.append(f"passed over on purpose: {', '.join(fields.ignored)}")
     if fields.unknown:

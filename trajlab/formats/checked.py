@@ -85,6 +85,7 @@ CHECKED: dict[tuple[str, str], Checked] = {
     ("openhands", "output"): Checked("real logs", "an example of OpenHands' benchmarks"),
     ("openhands", "pairs"): _LAYOUT,
     ("openhands", "resolver"): Checked("fixtures", "tests of OpenHands' resolver"),
+    ("openhands", "completions"): Checked("fixtures", "of the V1 SDK; of V0 the writer's source"),
     ("openhands_sdk", "folder"): Checked("own run", "openhands-sdk 1.58.2"),
     ("openhands_sdk", "lines"): Checked("fixtures", "of the SDK"),
     ("openhands_sdk", "output"): _LAYOUT,

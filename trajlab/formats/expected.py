@@ -42,6 +42,7 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     ("nemo_rl", "validation"): ("content", "rewards", "idx"),
     ("openhands", "output"): _OPENHANDS_ROW,
     ("openhands", "pairs"): _OPENHANDS_ROW,
+    ("openhands", "completions"): ("messages|input", "kwargs", "response|error", "timestamp", "cost"),
     ("openhands", "resolver"): ("issue", "git_patch", "history"),
     ("openhands_sdk", "output"): _OPENHANDS_ROW,
     ("otel", "otlp"): ("resourceSpans",),

@@ -13,6 +13,20 @@ _OPENHANDS_SDK_EVENT = (
     "llm_message.thinking_blocks", "observation.*", "parent_id", "security_risk", "source", "summary",
     "system_prompt.*", "thinking_blocks", "thought.*", "tool_call.*", "tools.*",
 )  # fmt: skip
+# Logged calls: earlier turns in a context are the answers of calls before; the same in the words of a model without
+# tools; marks of the prompt cache; what was sent to a proxy beside the request.
+_OPENHANDS_CALL = (
+    *(f"{sent}.*.{name}" for sent in ("messages", "fncall_messages") for name in ("name", "tool_calls*")),
+    *(f"input.*.{name}" for name in ("arguments", "id", "name", "status", "summary.*")),
+    *(f"{answer}.{name}" for answer in ("response", "fncall_response")
+      for name in ("choices.*.index", "choices.*.message.function_call", "choices.*.message.role",
+                   "choices.*.message.tool_calls.*.index", "choices.*.message.tool_calls.*.type", "created*", "object",
+                   "usage.total_tokens")),
+    *(f"response.output.*.{name}" for name in ("content.*.annotations", "id", "role", "status", "summary.*.type")),
+    "*.content.*.cache_control.type", "*.content.*.type", "args", "context_window", "error.repr", "error.traceback",
+    "kwargs.extra_body.*", "kwargs.tools.*", "raw_response.*", "tools.*.description", "tools.*.parameters*",
+    "tools.*.type", "usage_summary.*",
+)  # fmt: skip
 _RESPONSES_SETTINGS = (
     "background", "billing.*", "conversation", "*_penalty", "include*", "kv_transfer_params", "max_*",
     "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "reasoning*", "safety_identifier",
@@ -188,10 +202,12 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     # Ids of tokens and one side of a ratio, of which the lengths are read; ids and states of items, schemas of tools;
     # settings of the Responses API, which the response repeats, of the sandbox and of the simulation; whether a failed
-    # attempt is tried again; results of single tests; the simulated user's script.
+    # attempt is tried again; results of single tests; the simulated user's script; the words beside a kind of failure,
+    # and what the patch and the kind of error tell, too.
     "nemo_gym": (
-        "_ng_attempt_index", "_ng_failure_terminal", "agent_ref.type", "config.*", "details.*", "info.steps",
-        "instance_config.*", "metadata.agent_*", "metadata.config.*", "metadata.environment_setup.*",
+        "_ng_attempt_index", "_ng_failure_terminal", "agent_ref.type", "config.*", "details.*", "eval_timed_out",
+        "failure_reason", "info.steps", "patch_exists", "instance_config.*",
+        "metadata.agent_*", "metadata.config.*", "metadata.environment_setup.*",
         "metadata.eval_report.*.patch_*", "metadata.eval_report.*.tests_status.*",
         *(f"{whose}.{name}" for whose in ("response", "responses_create_params") for name in _RESPONSES_SETTINGS),
         "response.created_at", "response.error", "response.id", "response.input_messages", "response.instructions",
@@ -220,7 +236,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "*.id", "*.image_urls", "*.is_confirmed", "*.keep_prompt", "*.wait_for_response", "base_commit",
         "comment_success", "issue.*", "issue_type", "message", "metrics.accumulated_token_usage.cache_write_tokens",
         "metrics.costs*", "metrics.response_latencies*", "metrics.token_usages.*", "result_explanation",
-        "*tool_call_metadata.*",
+        "*tool_call_metadata.*", *_OPENHANDS_CALL,
     ),
     # The same of events alone and in rows; the task, which the first message tells; secrets, lists among the settings.
     "openhands_sdk": (

@@ -3,7 +3,8 @@
 A row is what an agent server gave back: the request, the response with its output items, the reward, and
 whatever the environment's own server adds. Turns of an environment can stand among the output items as
 user messages. ``usage`` is the last call's with some agents and the sum with others, and all zero with a third
-kind: it is read only where there was one call. Attempts that were killed leave no row.
+kind: it is read only where there was one call. Attempts that were killed leave no row. A row with ``mask_sample`` holds
+a reward that is no measurement of the agent: it is not gradable, and where the scoring itself failed it has no verdict.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CARRIED = frozenset(
 VARIANTS = {
     "rollouts": Variant(
         "rollouts of any agent server, one a line",
-        _CARRIED | {"native_id", "logged_outcome", "seconds", "submission_chars"},
+        _CARRIED | {"native_id", "logged_outcome", "seconds", "submission_chars", "gradable"},
     ),
     "failures": Variant("`…_failures.jsonl`: attempts that failed, with `_ng_failure_class`", _CARRIED),
 }
@@ -52,6 +53,27 @@ _ENDS = {
     "failed": "infrastructure_error",
 }
 """Words of the Responses API and of tau2's simulations."""
+_AGENT_ERRORS = {
+    "max_iteration": "truncated_budget",
+    "context_window": "truncated_budget",
+    "stuck_in_loop": "task_failure",
+}
+"""``agent_error_kind`` of agents on software tasks; ``other`` is whatever else an agent printed, error or not."""
+_FAILURES = {
+    "eval_timeout": "verifier_error",
+    "sandbox": "environment_error",
+    **dict.fromkeys(("judge_failed", "judge_unparseable", "verifier_error"), "verifier_error"),
+    **dict.fromkeys(
+        ("environment_server_failed", "protocol_violation", "provider_unavailable", "provider_quota_exhausted",
+         "provider_oom_killed", "session_lost", "session_expired", "session_release_failed"), "environment_error"),
+    **dict.fromkeys(
+        ("transport_unreachable", "transport_peer_drop", "transport_timeout", "transport_local_resource",
+         "agent_run_error", "agent_request_failed", "persistence_failed", "cohort_incomplete"), "infrastructure_error"),
+    **dict.fromkeys(("cancelled", "kill_shaped", "shutdown"), "incomplete"),
+    "agent_timeout": "timeout",
+    "agent_command_not_allowed": "invalid_action",
+}  # fmt: skip
+"""``error_kind`` of scoring software tasks, and the words of ``nemo_gym/failure_kinds.py``."""
 
 
 def recognise(probe: Probe) -> str | None:
@@ -94,7 +116,13 @@ def _trajectory(row: Row) -> Trajectory:
     trajectory.task_id = trajectory.task_id or trajectory.group_id or prompt_task(prompt_text(trajectory.messages))
     _add_tokens(trajectory, response, row)
     _add_rewards(trajectory, fields)
-    _add_end(trajectory, fields, response, failure)
+    masked = _masked(fields)
+    _add_end(trajectory, fields, response, failure, masked=masked)
+    if masked is not None:
+        trajectory.gradable = not masked
+    # What ran out of time or of turns was scored; a trainer masks it all the same.
+    if masked and trajectory.termination not in ("timeout", "truncated_budget"):
+        trajectory.correct = trajectory.outcome = None
     trajectory.submission = fields.text("model_patch") or fields.inner("metadata").text("model_patch")
     trajectory.seconds = fields.number("agent_run_time")
     trajectory.problems += problems
@@ -197,8 +225,11 @@ def _add_rewards(trajectory: Trajectory, fields: Fields) -> None:
     trajectory.correct = next((truth for value in verdicts if (truth := to_bool(value)) is not None), None)
 
 
-def _add_end(trajectory: Trajectory, fields: Fields, response: Fields, failure: str | None) -> None:
+def _add_end(
+    trajectory: Trajectory, fields: Fields, response: Fields, failure: str | None, *, masked: bool | None
+) -> None:
     """The first of what a server may say: failed, timed out, cut, ended; the response's own status last."""
+    error, agent_error = fields.text("error_kind") or fields.text("failure_kind"), fields.text("agent_error_kind")
     simulated = fields.value.get("result")
     reason = simulated.get("termination_reason") if isinstance(simulated, dict) else None
     incomplete = response.inner("incomplete_details").text("reason")
@@ -207,6 +238,10 @@ def _add_end(trajectory: Trajectory, fields: Fields, response: Fields, failure: 
         trajectory.termination = "timeout" if "timeout" in failure.lower() else "infrastructure_error"
     elif to_bool(fields.value.get("agent_timed_out")):
         trajectory.stop_reason, trajectory.termination = "agent_timed_out", "timeout"
+    elif error is not None and masked:  # beside a reward that was measured all the same it is no end
+        trajectory.stop_reason, trajectory.termination = error, _FAILURES.get(error, "infrastructure_error")
+    elif agent_error is not None and agent_error in _AGENT_ERRORS:
+        trajectory.stop_reason, trajectory.termination = agent_error, _AGENT_ERRORS[agent_error]
     elif to_bool(fields.value.get("truncated")):
         trajectory.stop_reason, trajectory.termination = "truncated", "truncated_budget"
     elif to_bool(fields.value.get("terminated")):
@@ -217,3 +252,9 @@ def _add_end(trajectory: Trajectory, fields: Fields, response: Fields, failure: 
         word = reason if isinstance(reason, str) else incomplete or response.text("status")
         trajectory.stop_reason = word
         trajectory.termination = None if word is None else _ENDS.get(word, "unknown")
+
+
+def _masked(fields: Fields) -> bool | None:
+    """Whether the row says that its reward measures nothing; older servers say so beside the settings only."""
+    told = fields.truth("mask_sample"), fields.inner("instance_config").truth("mask_sample")
+    return None if told == (None, None) else True in told

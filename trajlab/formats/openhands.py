@@ -1,6 +1,9 @@
 """OpenHands V0: event folders, event lists, ``output.jsonl`` of its benchmarks (events or pairs), resolver output.
 
-Source: OpenHands 0.x, ``openhands/events/serialization``, ``evaluation/utils/shared.py``, ``openhands/resolver``.
+Logged calls of the model are those of V1, too: their keys are the same.
+
+Source: OpenHands 0.x, ``openhands/events/serialization``, ``evaluation/utils/shared.py``, ``openhands/resolver``,
+``openhands/llm/llm.py``; openhands-sdk 1.x, ``openhands/sdk/llm/utils/telemetry.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trajlab.formats import Variant
+from trajlab.formats._openhands_completions import is_call, read_calls
 from trajlab.formats._openhands_events import fill
 from trajlab.formats._turns import task_of_prompt
 from trajlab.formats._values import (
@@ -55,14 +59,17 @@ VARIANTS = {
     "resolver": Variant("`output.jsonl` of the issue resolver: `issue`, `git_patch`, flat `history`",
                         frozenset({"task_id", "agent", "logged_termination", "stop_reason", "cost", "submission_chars",
                                    "gradable", "logged_correct", "logged_steps"})),
+    "completions": Variant("`llm_completions/<task>/<model>-<time>.json`, one call of the model a file, of V0 and V1; "
+                           "read it or the `output.jsonl` beside it, as both hold the same runs",
+                           (_EVENTS - {"agent_version"}) | {"native_id", "cost", "reasoning_tokens"}),
 }  # fmt: skip
 
 _EVENT_FILE = re.compile(r"\d{1,9}\.json")
 
 
 def group(relpath: str, variant: str) -> str | None:
-    """The conversation's folder, which holds ``events``."""
-    if variant != "folder":
+    """The conversation's folder, which holds ``events``; that of the calls."""
+    if variant not in ("folder", "completions"):
         return None
     folders = parts_of(relpath)[:-1]
     return joined_path(folders[:-1] if folders[-1:] == ["events"] else folders)
@@ -75,6 +82,8 @@ def recognise(probe: Probe) -> str | None:
     if probe.shape == "object" and probe.parent_name == "events":
         is_event = _EVENT_FILE.fullmatch(probe.name) is not None and _is_event(first(*probe.records[:1]))
         return "folder" if is_event else None
+    if probe.shape == "object":
+        return "completions" if is_call(frozenset(probe.keys)) else None
     if probe.shape != "lines" or not probe.records:
         return None
     return next(filter(None, map(_row_variant, probe.records)), None)
@@ -101,6 +110,9 @@ def read(bundle: Bundle) -> Records:
     """One trajectory a conversation: a folder, a list, or a row."""
     if bundle.variant == "folder":
         yield from _folder(bundle)
+        return
+    if bundle.variant == "completions":
+        yield from read_calls(bundle)
         return
     problems: list[Problem] = []
     try:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from trajlab.behavior.shell import RULES_VERSION, label_command
-from trajlab.errors import UsageError
+from trajlab.errors import UsageError, read_named
 from trajlab.schema import LABELS
 from trajlab.stats import Estimate, not_observed, proportion
 
@@ -89,9 +89,11 @@ def read_gold(path: str | Path) -> list[GoldCommand]:
             or no labels, or has a label that the codebook does not know; the error names the line.
     """
     try:
-        text = Path(path).read_text("utf-8")
+        text = read_named(Path(path)).decode()
     except (FileNotFoundError, IsADirectoryError) as error:
         raise UsageError(str(path), "no such file", "a JSONL file of labelled commands") from error
+    except OSError as error:
+        raise UsageError(str(path), error.strerror or str(error), "a JSONL file of labelled commands") from error
     except UnicodeDecodeError as error:
         raise UsageError(str(path), f"bytes that are no UTF-8 at {error.start}", "a JSONL file in UTF-8") from error
     lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.errors import read_named
 
 CONFIG_NAMES = ("config.yaml", "config.yml")
 LARGEST = 1_000_000
@@ -92,7 +93,7 @@ def _file(corpus: Corpus, run: str) -> tuple[str, str] | None:
     ]
     for root, source in sorted(found, key=lambda item: (-item[1].count("/"), item[1])):
         try:
-            return source, (Path(root) / source).read_text("utf-8")
+            return source, read_named(Path(root) / source).decode()
         except (OSError, UnicodeDecodeError):
             continue
     return None

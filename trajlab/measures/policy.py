@@ -17,7 +17,7 @@ from trajlab.corpus.corpus import Corpus
 from trajlab.measures.calibration import calibration
 from trajlab.measures.compute import Measured
 from trajlab.measures.frame import Trajectories
-from trajlab.measures.token_groups import Negatives, negatives, prompt_kl
+from trajlab.measures.token_groups import PROMPT_KL, Negatives, negatives, prompt_kl, prompts
 from trajlab.measures.token_sums import UNITS, FloatArray, by_unit, of_sums, over
 from trajlab.stats import Estimate, mean, not_observed, proportion
 
@@ -58,6 +58,8 @@ class Policy(msgspec.Struct):
     measured: list[Measured]
     frame: pl.DataFrame
     """Training trajectories with `token_moments`, `lag`, `lag_bucket`, `length_bucket`."""
+    prompts: dict[str, pl.DataFrame]
+    """`prompts` of each key of `PROMPT_KL`."""
     negatives: Negatives | None = None
     """Batches by the advantages of their tokens; ``None``: no token's advantage is logged."""
 
@@ -87,9 +89,10 @@ def policy_facts(corpus: Corpus, trajectories: Trajectories, seed: int = 0) -> P
         lag_bucket=_bucket("lag", LAGS), length_bucket=_bucket("trained_tokens", LENGTHS),
         unit=pl.col("cluster").rank("dense").cast(pl.Int64) % UNITS,
     )  # fmt: skip
-    measured = [*_ratios(corpus, frame, seed), *prompt_kl(frame), *_lags(frame), *_critic(frame, seed),
+    by_prompt = {kind: prompts(frame, kind) for kind in PROMPT_KL}
+    measured = [*_ratios(corpus, frame, seed), *prompt_kl(by_prompt), *_lags(frame), *_critic(frame, seed),
                 *calibration(corpus, frame, seed), *_masks(frame, seed)]  # fmt: skip
-    return Policy(measured, frame, negatives(trajectories, moments))
+    return Policy(measured, frame, by_prompt, negatives(trajectories, moments))
 
 
 def with_lag(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import numpy as np
@@ -64,7 +64,8 @@ def negatives(trajectories: Trajectories, moments: pl.DataFrame) -> Negatives | 
         moments: ``token_moments``.
     """
     frame = trajectories.frame.filter((pl.col("split") == "train") | pl.col("split").is_null())
-    frame = frame.filter(pl.col("train_step").is_not_null()).join(moments, on="trajectory_id", suffix="_of_arrays")
+    frame = frame.filter(pl.col("train_step").is_not_null()).select("trajectory_id", "train_step", "advantage")
+    frame = frame.join(moments, on="trajectory_id")
     of_all, trained = pl.col("advantage"), pl.col("trained_tokens").cast(pl.Float64)
     told = frame.select(
         "train_step",
@@ -123,10 +124,13 @@ def prompts(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     )
 
 
-def prompt_kl(frame: pl.DataFrame) -> Iterator[Measured]:
-    """Mean over the prompts, the tail beside it, and the largest; prompts count alike."""
-    for kind in PROMPT_KL:
-        found = prompts(frame, kind)
+def prompt_kl(by_kind: Mapping[str, pl.DataFrame]) -> Iterator[Measured]:
+    """Mean over the prompts, the tail beside it, and the largest; prompts count alike.
+
+    Args:
+        by_kind: `prompts` of each key of `PROMPT_KL`.
+    """
+    for kind, found in by_kind.items():
         if found.is_empty():
             continue
         kl, clusters = found["kl"].to_numpy(), found["cluster"].to_numpy()
@@ -140,9 +144,9 @@ def prompt_kl(frame: pl.DataFrame) -> Iterator[Measured]:
         yield Measured(kind, "largest", top)
 
 
-def worst_prompts(frame: pl.DataFrame, kind: str) -> list[Prompt]:
-    """The prompts with the largest KL, by name."""
+def worst_prompts(found: pl.DataFrame) -> list[Prompt]:
+    """The first of `prompts`, those with the largest KL, by name."""
     return [
         Prompt(row["task_id"], row["train_step"], row["kl"], row["tokens"], row["attempts"], row["trajectory_id"])
-        for row in prompts(frame, kind).head(_WORST).iter_rows(named=True)
+        for row in found.head(_WORST).iter_rows(named=True)
     ]

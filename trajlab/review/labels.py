@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from trajlab.errors import UsageError, writing
+from trajlab.errors import UsageError, read_named, writing
 
 SCHEMA = "trajlab-label-1"
 
@@ -113,7 +113,11 @@ def read_labels(*paths: str | Path) -> Labels:
     rows: list[tuple[object, ...]] = []
     problems: list[str] = []
     for file in files:
-        for number, line in enumerate(file.read_bytes().split(b"\n"), 1):
+        try:
+            lines = read_named(file).split(b"\n")
+        except OSError as error:
+            raise UsageError(str(file), error.strerror or str(error), "a file of labels", "Check the path") from error
+        for number, line in enumerate(lines, 1):
             if line.strip():
                 _read_line(file, number, line, rows, problems)
     frame = pl.DataFrame(rows, schema=LABELS_SCHEMA, orient="row")
@@ -128,7 +132,7 @@ def read_labels(*paths: str | Path) -> Labels:
 def _files(path: Path) -> Sequence[Path]:
     if path.is_dir():
         return sorted(path.glob("*.jsonl"))
-    if not path.is_file():
+    if not path.exists():
         raise UsageError(str(path), "no such file", "a file of labels, or a folder of them")
     return [path]
 

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 import xxhash
 
-from trajlab.errors import UsageError, writing
+from trajlab.errors import UsageError, read_named, writing
 
 SCHEMA = "trajlab-sample-1"
 _EXPECTED = "the manifest of a sample"
@@ -114,7 +114,7 @@ def read_sample(path: str | Path) -> Sample:
         UsageError: The file is missing, or is none.
     """
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=Sample)
+        found = msgspec.json.decode(read_named(Path(path)), type=Sample)
     except OSError as error:
         raise UsageError(str(path), error.strerror or str(error), _EXPECTED, _NEXT) from error
     except msgspec.DecodeError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from trajlab.errors import UsageError
+from trajlab.errors import UsageError, read_named
 
 DEFAULT = Path(__file__).with_name("rubric.toml")
 RESERVED_KEYS = frozenset("bceghijkmnoqstuwx")
@@ -92,7 +92,7 @@ def fits(question: Question, value: Any) -> bool:
 def _read(path: Path) -> Rubric:
     expected = "a rubric: name and [[question]] with id, text, per, kind, [[question.choice]]"
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_named(path).decode())
         rubric = msgspec.convert(data, Rubric)
     except OSError as error:
         raise UsageError(str(path), error.strerror or str(error), "a rubric in TOML", "Check the path") from None

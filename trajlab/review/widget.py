@@ -11,7 +11,7 @@ import msgspec
 import traitlets
 
 from trajlab.corpus.corpus import Corpus
-from trajlab.errors import TrajlabError, UsageError
+from trajlab.errors import TrajlabError, UsageError, read_named
 from trajlab.review.labels import SCHEMA, Label, append
 from trajlab.review.rubric import Rubric, fits, load_rubric
 from trajlab.review.viewer import Session, module_source, style_source
@@ -146,7 +146,7 @@ def _read(path: Path) -> tuple[list[Label], int]:
     """Labels of a file in order, and how many of its lines are none, as a crash may leave one."""
     rows: list[Label] = []
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_named(path).split(b"\n")
     except FileNotFoundError:
         return [], 0
     except OSError as error:

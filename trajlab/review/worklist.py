@@ -10,7 +10,7 @@ import msgspec
 
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.rows import digest
-from trajlab.errors import UsageError
+from trajlab.errors import UsageError, read_named
 from trajlab.review.designs import sample as draw
 
 
@@ -68,7 +68,7 @@ def _manifest(sample: object) -> Worklist:
     place = str(sample) if isinstance(sample, str | Path) else type(sample).__name__
     try:
         if isinstance(sample, str | Path):
-            work = msgspec.json.decode(Path(sample).read_bytes(), type=Worklist)
+            work = msgspec.json.decode(read_named(Path(sample)), type=Worklist)
         else:
             data = sample if isinstance(sample, Mapping) else msgspec.to_builtins(sample)
             work = msgspec.convert(data, Worklist, strict=False)

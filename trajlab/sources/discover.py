@@ -17,7 +17,28 @@ from trajlab.sources.files import SourceFile
 
 CORPUS_MARKER = "trajlab-corpus.json"
 """A folder that holds this file is a corpus we wrote: never a source."""
+TOOL_FOLDERS = frozenset(
+    {
+        ".git", ".hg", ".svn", ".jj", ".bzr", ".venv", ".tox", ".nox", ".pixi", ".ipynb_checkpoints",
+        ".virtual_documents", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".idea", ".vscode", ".dvc",
+        ".Trash", ".Trashes",
+        ".Spotlight-V100", ".fseventsd", ".TemporaryItems", ".DocumentRevisions-V100", ".AppleDouble",
+    }
+)  # fmt: skip
+"""Hidden folders of tools and of desktops: whatever they hold, it is no log."""
+CACHE = "__pycache__"
+"""Folder of Python's byte code."""
 _WILDCARDS = re.compile(r"[*?\[]")
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A folder left out on purpose."""
+
+    root: str
+    path: str
+    relpath: str
+    kind: str
+    """``hidden``, ``tools`` (hidden ones of tools, caches of Python) or ``corpus`` (one of ours)."""
 
 
 class Discovery(msgspec.Struct):
@@ -26,12 +47,15 @@ class Discovery(msgspec.Struct):
     Attributes:
         files: Sources in the order named; within each, by path.
         problems: (path below the root, problem) of whatever could not be opened.
-        skipped: Paths of folders left out on purpose: hidden ones, caches, corpora of ours.
+        skipped: Folders left out on purpose. What a pattern does not match is not among them: like the shell's, its
+            wildcards match no hidden name.
     """
 
     files: list[SourceFile]
     problems: list[tuple[str, Problem]]
-    skipped: list[str]
+    skipped: list[Skipped]
+    seen: set[str]
+    """Real paths of the files that were met."""
 
 
 def discover(sources: Sequence[str | Path]) -> Discovery:
@@ -39,7 +63,8 @@ def discover(sources: Sequence[str | Path]) -> Discovery:
 
     A folder is walked (links to folders are followed once, after everything else, so a real path wins
     over a link to it). A glob pattern takes matching files and everything in matching folders; its root
-    is the folder before the first wildcard. A single file's root is its folder.
+    is the folder before the first wildcard. A single file's root is its folder. Hidden folders below a source are left
+    out, unless a pattern or another source names them.
 
     Raises:
         UsageError: No source is named, a path does not exist, or a pattern matches nothing.
@@ -49,7 +74,7 @@ def discover(sources: Sequence[str | Path]) -> Discovery:
     found = _Found()
     for source in sources:
         _take(os.path.expanduser(os.fspath(source)), found)  # noqa: PTH111 - patterns are no paths
-    return Discovery(found.files, found.problems, found.skipped)
+    return Discovery(found.files, found.problems, found.skipped, found.seen)
 
 
 def _take(source: str, found: _Found) -> None:
@@ -88,7 +113,7 @@ class _Found:
     def __init__(self) -> None:
         self.files: list[SourceFile] = []
         self.problems: list[tuple[str, Problem]] = []
-        self.skipped: list[str] = []
+        self.skipped: list[Skipped] = []
         self.seen: set[str] = set()
 
 
@@ -183,7 +208,7 @@ class _Walk:
             self._unreadable(prefix.rstrip("/") or ".", error)
             return []
         if any(entry.name == CORPUS_MARKER for entry in entries):
-            self._found.skipped.append(folder)
+            self._skip(folder, prefix.rstrip("/") or ".", "corpus")
             return []
         folders = []
         for entry in entries:
@@ -195,7 +220,7 @@ class _Walk:
                 self._links.append((entry.path, relpath, inner))
             elif entry.is_dir(follow_symlinks=False):
                 if self._left_out(entry.name, places):
-                    self._found.skipped.append(entry.path)
+                    self._skip(entry.path, relpath, _kind_of(entry.name))
                 else:
                     folders.append((entry.path, relpath + "/", inner))
             elif self._wanted(inner):
@@ -205,7 +230,10 @@ class _Walk:
     def _left_out(self, name: str, places: _Places) -> bool:
         if self._pattern and self._pattern.dotted(places):
             return False
-        return name.startswith(".") or name == "__pycache__"
+        return name.startswith(".") or name == CACHE
+
+    def _skip(self, path: str, relpath: str, kind: str) -> None:
+        self._found.skipped.append(Skipped(self._root, path, _printable(relpath), kind))
 
     def _wanted(self, places: _Places) -> bool:
         return self._pattern is None or self._pattern.end in places
@@ -233,6 +261,10 @@ class _Walk:
     def _unreadable(self, relpath: str, error: OSError) -> None:
         message = f"cannot be read: {error.strerror or error}"
         self._found.problems.append((_printable(relpath), Problem("unreadable", message)))
+
+
+def _kind_of(name: str) -> str:
+    return "tools" if name == CACHE or name in TOOL_FOLDERS else "hidden"
 
 
 def _printable(relpath: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from trajlab.errors import UsageError
+from trajlab.errors import UsageError, read_named
 from trajlab.sources.safe_json import to_bool, to_float, to_int
 
 Kind = type[str] | type[int] | type[float] | type[bool]
@@ -128,7 +128,7 @@ def load_mapping(path: str | Path) -> FieldMapping:
     """
     place = str(path)
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        table = tomllib.loads(read_named(Path(path)).decode())
         mapping = msgspec.convert(table, FieldMapping)
     except OSError as error:
         raise UsageError(place, error.strerror or str(error), "a TOML file", "Check the path") from error

@@ -124,7 +124,7 @@ def _by_prompt(facts: RunFacts, says: Says, kind: str, line: float, to_log: str)
             trajectory_id=one.trajectory_id,
             step=one.step,
         )
-        for one in worst_prompts(policy.frame, kind)
+        for one in worst_prompts(policy.prompts[kind])
     ]
     finding.evidence.append(Evidence(text=_ESTIMATOR[kind]))
     return finding
