@@ -162,6 +162,20 @@ def test_a_broken_event_costs_only_itself(tmp_path: Path) -> None:
     assert len(corpus.problems.collect()) == 1
 
 
+def test_logged_calls_beside_the_rollouts_are_counted_once(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "openhands" / "output", tmp_path / "run")
+    shutil.copytree(CALLS / "llm_completions", tmp_path / "run" / "llm_completions")
+    alone = tmp_path / "run" / "llm_completions" / "datekit__alone-1"
+    shutil.copytree(CALLS / "llm_completions" / "datekit__zone-9", alone)
+    rows = trajlab.read(tmp_path / "run").trajectories.select("variant", "task_id", "duplicate").collect().rows()
+    assert sorted(row for row in rows if row[0] == "completions") == [
+        ("completions", "datekit__alone-1", False),
+        ("completions", "datekit__leap-102", True),
+        ("completions", "datekit__zone-9", True),
+    ]
+    assert not any(again for variant, _, again in rows if variant == "output")
+
+
 def test_reading_twice_gives_the_same_parts(tmp_path: Path) -> None:
     trajlab.ingest(V1, out=tmp_path / "one")
     trajlab.ingest(V1, out=tmp_path / "two", jobs=2)

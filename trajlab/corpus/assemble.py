@@ -19,6 +19,7 @@ from trajlab.corpus.lost import LOST
 from trajlab.corpus.manifest import Manifest
 from trajlab.corpus.metric_runs import MetricRun, runs_of
 from trajlab.corpus.metrics import problem_row, read_metric_logs
+from trajlab.corpus.overlay import overlay_of
 from trajlab.corpus.parquet import write_frame
 from trajlab.corpus.parts import PARTS, UnitSummary, file_sizes, whole_part
 from trajlab.corpus.plan import Claim
@@ -27,14 +28,10 @@ from trajlab.corpus.rows import digest, guarded
 from trajlab.errors import InfrastructureError
 from trajlab.formats import Outcome, companion_format, outcomes_of
 from trajlab.records import Problem
-from trajlab.schema import FACT_COLUMNS, OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
+from trajlab.schema import OUTCOMES, OVERLAY, PROBLEMS, SOURCES, TABLES
 from trajlab.sources.files import Bundle
 
 ASSEMBLED = "assembled"
-STEPS_IN_ONE_FILE = frozenset({"openrlhf"})
-"""Formats whose files hold a run's steps up to a crash; the run that is resumed goes on in a second one."""
-SAME_TASKS = 0.5
-"""Share of a step's tasks that a dump must share with a later one to be replaced by it."""
 
 
 def assembly_key(manifest: Manifest) -> str:
@@ -112,7 +109,7 @@ def assemble(folder: Path, manifest: Manifest) -> None:
     metric_runs = runs_of(manifest.claims, trajectories)
     companions = join_companions(manifest.claims, trajectories, metric_runs)
     problems += companions.problems
-    overlay = _overlay(trajectories, companions.overlay, manifest.claims)
+    overlay = overlay_of(trajectories, companions.overlay, manifest.claims)
     del trajectories  # of a long run there are millions
     problems += _unlike_the_metrics(folder, manifest, overlay, metrics)
     _write(target, "overlay", overlay.select(OVERLAY.names))
@@ -208,19 +205,6 @@ def _with_verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> tuple[
     return joined, conflicts
 
 
-def _overlay(joined: pl.DataFrame, told: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
-    """What the log says first, then what companions tell; re-runs and copies marked."""
-    logged = {"split": "split", "epoch": "logged_epoch"}
-    joined = _mark_superseded(joined, claims)
-    joined = _mark_retried(joined)
-    joined = _mark_duplicates(joined)
-    facts = told.rename({name: f"told_{name}" for name in told.columns if name != "trajectory_id"})
-    joined = joined.join(facts, on="trajectory_id", how="left", maintain_order="left")
-    return joined.with_columns(
-        pl.coalesce(*([logged[name]] if name in logged else []), f"told_{name}").alias(name) for name in FACT_COLUMNS
-    ).select(*OVERLAY.names, "root", "source", "logged_steps")
-
-
 def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     """One verdict per trajectory at the most: of the nearest folder above it, else of its task in the same run.
 
@@ -266,67 +250,6 @@ def _verdicts(trajectories: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFram
         .unique("trajectory_id", keep="first", maintain_order=True)
         .drop("depth")
     )
-
-
-def _mark_superseded(joined: pl.DataFrame, claims: list[Claim]) -> pl.DataFrame:
-    """A step dumped again, under another folder of the same run or by the run resumed, replaces the earlier dump."""
-    times = pl.DataFrame(
-        [(item.file.root, item.file.relpath, item.file.mtime_ns) for item in claims],
-        schema={"root": pl.String, "source": pl.String, "mtime": pl.Int64},
-        orient="row",
-    )
-    stem = pl.col("source").str.extract(r"([^/]*?)\.[^/]*$", 1)
-    key = ["run", "format", "variant", "split", "train_step"]
-    dumps = (
-        joined.filter((stem == pl.col("train_step").cast(pl.String)) | pl.col("format").is_in(STEPS_IN_ONE_FILE))
-        .select(*key, "root", "source")
-        .unique()
-        .join(times, on=["root", "source"], how="left")
-        .sort("mtime", "root", "source")
-    )
-    latest = dumps.group_by(key, maintain_order=True).agg(pl.len().alias("dumps"), pl.col("source", "root").last())
-    if not (latest["dumps"] > 1).any():
-        return joined.with_columns(superseded=pl.lit(value=False))
-    rerun = latest.filter(pl.col("dumps") > 1).rename({"source": "last_source", "root": "last_root"}).drop("dumps")
-    joined = joined.join(rerun, on=key, how="left", nulls_equal=True, maintain_order="left")
-    again = (pl.col("last_source") != pl.col("source")) | (pl.col("last_root") != pl.col("root"))
-    joined = joined.with_columns(again=again.fill_null(value=False))
-    # A step run again has the tasks of the first time; dumps that only share a name for run and step do not.
-    last = joined.join(rerun, left_on=[*key, "source", "root"], right_on=[*key, "last_source", "last_root"], how="semi")
-    known = last.select(*key, "task_id", same_task=pl.lit(value=True)).unique()
-    joined = joined.join(known, on=[*key, "task_id"], how="left", nulls_equal=True, maintain_order="left")
-    same = pl.col("same_task").fill_null(value=False).mean().over(*key, "root", "source") >= SAME_TASKS
-    return joined.with_columns(superseded=pl.col("again") & same)
-
-
-def _mark_retried(joined: pl.DataFrame) -> pl.DataFrame:
-    """A failed attempt of NeMo-Gym's sidecar is replaced by the attempt of the same number that came after it."""
-    sidecar = (pl.col("format") == "nemo_gym") & (pl.col("variant") == "failures")
-    if joined.filter(sidecar).is_empty():
-        return joined
-    key = ["root", "rollouts", "group_id", "attempt"]
-    joined = joined.with_columns(rollouts=pl.col("source").str.replace(r"_failures(\.[^/]*)$", "$1"))
-    done = joined.filter((pl.col("format") == "nemo_gym") & ~sidecar, pl.col("attempt").is_not_null())
-    failures = joined.filter(sidecar, pl.col("attempt").is_not_null())
-    last = failures.unique(key, keep="last", maintain_order=True).select("trajectory_id")
-    replaced = pl.concat(
-        [
-            failures.join(done.select(key), on=key, how="semi").select("trajectory_id"),
-            failures.join(last, on="trajectory_id", how="anti").select("trajectory_id"),
-        ]
-    ).unique()
-    again = pl.col("trajectory_id").is_in(replaced["trajectory_id"].implode())
-    return joined.with_columns(superseded=pl.col("superseded") | again)
-
-
-def _mark_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
-    """The same record in a second file: equal content and identity, another source (equal samples are no copies)."""
-    key = ["run", "format", "content_digest", "task_id", "native_id", "train_step"]
-    place = pl.struct("root", "source")
-    # Few rows share their content with another: only those are looked at, in a run of millions.
-    alike = joined.filter(~pl.col("superseded"), pl.col("content_digest").is_duplicated())
-    copies = alike.filter(place != place.first().over(key))["trajectory_id"]
-    return joined.with_columns(duplicate=pl.col("trajectory_id").is_in(copies.implode()))
 
 
 def _summaries(folder: Path, manifest: Manifest) -> list[UnitSummary]:

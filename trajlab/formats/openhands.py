@@ -60,7 +60,7 @@ VARIANTS = {
                         frozenset({"task_id", "agent", "logged_termination", "stop_reason", "cost", "submission_chars",
                                    "gradable", "logged_correct", "logged_steps"})),
     "completions": Variant("`llm_completions/<task>/<model>-<time>.json`, one call of the model a file, of V0 and V1; "
-                           "read it or the `output.jsonl` beside it, as both hold the same runs",
+                           "copies where an `output.jsonl` beside the folder tells the task",
                            (_EVENTS - {"agent_version"}) | {"native_id", "cost", "reasoning_tokens"}),
 }  # fmt: skip
 

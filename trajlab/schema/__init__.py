@@ -217,7 +217,7 @@ OVERLAY = Table(
         _c("advantage", "float", "advantage of the whole trajectory", "no companion says so"),
         _c("trained_at_step", "int", "training step whose update used it", "no companion says so"),
         _c("superseded", "bool", "a later re-run of the same step, or of the failed attempt, replaces it", ""),
-        _c("duplicate", "bool", "the same record stands in an earlier source", ""),
+        _c("duplicate", "bool", "the same record stands in an earlier source, or another file tells it", ""),
     ),
 )
 
