@@ -103,14 +103,15 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     Raises:
         UsageError: The run is not there, or the epoch cannot be told.
     """
-    frame = corpus.trajectories.collect()
+    asked_for = corpus.trajectories
     if population.run is not None:
-        frame = frame.filter(pl.col("run") == population.run)
-        if frame.is_empty():
-            found = ", ".join(corpus.runs)
-            raise UsageError("run", f"no run {population.run!r}", f"one of {found}", "Name one of them")
-    aside = frame["superseded"] | frame["duplicate"]
-    current = frame.filter(~aside)
+        asked_for = asked_for.filter(pl.col("run") == population.run)
+    current = asked_for.collect()
+    if population.run is not None and current.is_empty():
+        found = ", ".join(corpus.runs)
+        raise UsageError("run", f"no run {population.run!r}", f"one of {found}", "Name one of them")
+    aside = current["superseded"] | current["duplicate"]
+    current = current.filter(~aside) if aside.any() else current
     current, threshold_used = _with_threshold(current, population.correct_threshold)
     current, epochs_from = _with_logged_epochs(corpus, current, population)
     asked, population = population, _with_known_periods(current, population)
