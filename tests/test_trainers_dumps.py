@@ -68,6 +68,16 @@ def test_areal_segments_count_what_was_generated(tmp_path: Path) -> None:
     assert third.reward == 1.0 and len(problems) == 4
 
 
+def test_areal_counts_of_thousands_of_digits_cost_no_other_row(tmp_path: Path) -> None:
+    true = {"prompt": "p", "completion": "c", "seqlen": 5, "prompt_len": 1}
+    most = int("9" * 4300)  # what JSON can hold; one more has a digit too many to be written
+    odd, sound = {"version_rle": [[1, most], [2, 1]]}, {"version_rle": [[1, 4]]}
+    write_lines(tmp_path / "eval-rollout" / "2" / "4.jsonl", *(AREAL | true | own for own in (odd, sound, sound)))
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.collect()["completion_tokens"].to_list() == [4, 4, 4]
+    assert corpus.problems.collect()["code"].to_list() == []
+
+
 def test_roll_columns_become_samples_and_odd_ones_are_left_out(tmp_path: Path) -> None:
     line = {"global_step": [2, 2], "id": ["a", "b"], "prompt": ["p", "q"], "responses": ["r", "s"]}
     line |= {"scores": [1.0], "tag": "t"}
