@@ -165,3 +165,12 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
     while not true():
         assert time.monotonic() - begun < seconds
         time.sleep(0.05)
+
+
+def test_clocks_that_are_wrong_by_centuries(tmp_path: Path) -> None:
+    for number, seconds in enumerate((-(2**31), 2**33, 2**35)):
+        path = tmp_path / "logs" / f"run_{number}" / "1.jsonl"
+        path.parent.mkdir(parents=True)
+        shutil.copy(LOGS.parent / "version_0.5.0" / "1.jsonl", path)
+        os.utime(path, (seconds, seconds))
+    assert trajlab.read(tmp_path / "logs").trajectories.collect()["run"].n_unique() == 3
