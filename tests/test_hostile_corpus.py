@@ -170,6 +170,14 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.05)
 
 
+def test_names_with_a_zero_byte_are_refused(tmp_path: Path) -> None:
+    for arguments in ({"out": tmp_path / "a\0b"}, {"out": tmp_path / "c", "mapping": "a\0b"}):
+        with pytest.raises(UsageError):
+            trajlab.ingest(LOGS, **arguments)
+    with pytest.raises(UsageError):
+        trajlab.read("a\0b")
+
+
 VANISHING: dict[str, tuple[Callable[[Path], object], str]] = {
     "deleted": (lambda path: path.unlink(), "unreadable"),
     "emptied": (lambda path: cut(path, 0), "truncated"),
