@@ -18,6 +18,7 @@ from corpora_in_tests import SAMPLES, command, contents, environment, run_comman
 
 import trajlab
 from trajlab import cli
+from trajlab.cli.output import write_any_text
 from trajlab.errors import ExitCode
 from trajlab.formats import COMPANIONS, FALLBACK_LOGS, LOGS
 from trajlab.metric_logs import METRIC_LOGS
@@ -280,3 +281,30 @@ def test_a_pipe_in_place_of_a_file_is_an_error_and_no_wait(
     assert run_main(monkeypatch, *arguments) == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "pipe" in line
+
+
+@pytest.mark.parametrize("closed", ["output", "both"])
+def test_an_output_that_nobody_reads_is_no_failed_gate(closed: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    error = writing if closed == "both" else subprocess.PIPE
+    done = subprocess.run(command("explain", "ls"), stdout=writing, stderr=error, env=environment(), text=True)
+    os.close(writing)
+    assert done.returncode == ExitCode.INFRASTRUCTURE
+    expected = "trajlab: output: closed before its end. Write it to a file to have all\n"
+    assert done.stderr == (None if closed == "both" else expected)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("latin-1", b"\\u65e5"), ("cp1252", b"\\u65e5"), ("gbk", "\u65e5".encode("gbk"))]
+)
+def test_an_encoding_that_lacks_a_character_has_its_escape(encoding: str, shown: bytes) -> None:
+    asked = environment() | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command("explain", "\u65e5"), env=asked, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert shown in done.stdout
+
+
+def test_lines_of_tables_stay_lines_in_any_encoding() -> None:
+    write_any_text()
+    assert "\u2502\u2500\u2026".encode("ascii", "trajlab.escaped") == b"|-\\u2026"

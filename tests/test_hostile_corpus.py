@@ -7,13 +7,16 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from corpora_in_tests import SAMPLES, contents, environment, run_command
 
 import trajlab
+from trajlab.corpus.ingest import ingest_into
+from trajlab.corpus.plan import UnitSizes
 from trajlab.errors import ExitCode, InfrastructureError, UsageError
 
 sys.path[:0] = [str(Path(__file__).resolve().parent / folder) for folder in ("benches", "studies")]
@@ -165,3 +168,48 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
     while not true():
         assert time.monotonic() - begun < seconds
         time.sleep(0.05)
+
+
+def test_names_with_a_zero_byte_are_refused(tmp_path: Path) -> None:
+    for arguments in ({"out": tmp_path / "a\0b"}, {"out": tmp_path / "c", "mapping": "a\0b"}):
+        with pytest.raises(UsageError):
+            trajlab.ingest(LOGS, **arguments)
+    with pytest.raises(UsageError):
+        trajlab.read("a\0b")
+
+
+VANISHING: dict[str, tuple[Callable[[Path], object], str]] = {
+    "deleted": (lambda path: path.unlink(), "unreadable"),
+    "emptied": (lambda path: cut(path, 0), "truncated"),
+    "cut": (lambda path: cut(path, path.stat().st_size // 2), "truncated"),
+}
+
+
+@pytest.mark.parametrize("what", VANISHING)
+def test_a_large_file_that_goes_while_it_is_read_costs_no_other(tmp_path: Path, what: str) -> None:
+    change, code = VANISHING[what]
+    line = (LOGS.parent / "version_0.5.0" / "1.jsonl").read_bytes()
+    for name, times in (("going", 20), ("staying", 1)):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        (tmp_path / "logs" / name / "1.jsonl").write_bytes(line * times)
+
+    def engine(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+        yield function(tasks[0])
+        change(tmp_path / "logs" / "going" / "1.jsonl")
+        yield from map(function, tasks[1:])
+
+    sizes = UnitSizes(bytes=len(line) * 3, slice_from=len(line) * 4)
+    ingest_into(tmp_path / "corpus", [tmp_path / "logs"], engine=engine, sizes=sizes)
+    corpus = trajlab.open_corpus(tmp_path / "corpus")
+    read = dict(corpus.trajectories.collect()["source"].value_counts().rows())
+    assert read["staying/1.jsonl"] == 12 and read["going/1.jsonl"] >= 36
+    assert set(corpus.problems.collect().select("source", "code").rows()) == {("going/1.jsonl", code)}
+
+
+def test_clocks_that_are_wrong_by_centuries(tmp_path: Path) -> None:
+    for number, seconds in enumerate((-(2**31), 2**33, 2**35)):
+        path = tmp_path / "logs" / f"run_{number}" / "1.jsonl"
+        path.parent.mkdir(parents=True)
+        shutil.copy(LOGS.parent / "version_0.5.0" / "1.jsonl", path)
+        os.utime(path, (seconds, seconds))
+    assert trajlab.read(tmp_path / "logs").trajectories.collect()["run"].n_unique() == 3

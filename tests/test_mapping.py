@@ -140,6 +140,7 @@ def test_another_mapping_reads_the_files_again(tmp_path: Path) -> None:
         ("messages = 'a'\n[constants]\ntrain_step = 'x'", r"constants.train_step = 'x'"),
         ("messages = 'a'\n[values.correct]\npass = 'sure'", r"values.correct.pass = 'sure'"),
         ("messages = ", "no mapping: "),
+        ("messages = " + "9" * 5000, "no mapping: "),
         ("messages = " + "[" * 3000, "no mapping: "),
     ],
 )

@@ -331,6 +331,21 @@ def test_damaged_event_files(tmp_path: Path) -> None:
     assert trajlab.read(tmp_path).problems.filter(source="events.out.tfevents.4").collect()["code"][0] == "unrecognised"
 
 
+def test_a_step_of_seventy_bits_ends_no_ingest(tmp_path: Path) -> None:
+    summary = field(5, 2, field(1, 2, field(1, 2, b"critic/score/mean") + simple(0.5)))
+    written(tmp_path / "events.out.tfevents.1", EVENTS + record(b"\x10" + b"\xff" * 9 + b"\x7f" + summary))
+    assert trajlab.read(tmp_path).metrics.collect()["step"].to_list() == [1, 2, 2, -1]
+
+
+@pytest.mark.parametrize("again", ['"step": 1e30', '"step": [1]', '"metrics": 5', '"step": 9223372036854775808'])
+def test_a_line_that_says_its_step_twice_costs_no_other(again: str, tmp_path: Path) -> None:
+    twice = ROLL.replace('"step": 3', '"step": 4').replace("}}", f"}}, {again}}}")
+    path = written(tmp_path / "train.log", ROLL + twice + ROLL.replace('"step": 3', '"step": 5'))
+    assert [step for step, _, _ in figures(path)] == [3, 3, 5, 5]
+    assert [(problem.code, problem.line) for problem in read(path)[1]] == [("unreadable_record", 2)]
+    assert trajlab.read(tmp_path).metrics.collect().height == 4
+
+
 @settings(max_examples=60, deadline=None)
 @given(cut=st.integers(0, 400), at=st.integers(0, 400), byte=st.integers(0, 255), source=st.sampled_from(range(7)))
 def test_broken_logs_raise_nothing(

@@ -43,6 +43,7 @@ SUMMARIES = [
         "test result: FAILED. 1 passed; 2 failed; 0 ignored",
         (6, 2, 0, 1),
     ),
+    ("cargo test", f"test result: ok. {'9' * 5000} passed; 0 failed; 0 ignored", None),
     ("go test", "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tpkg\t0.01s\n", (None, 1, 0, None)),
     ("go test", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tpkg\t0.01s\n", (1, 0, 0, 0)),
     ("go test", "ok  \tpkg\t0.01s\n", (None, 0, 0, None)),

@@ -561,6 +561,7 @@ def test_a_description_of_ones_own(tmp_path):
         ("prompts = 40", "prompts = 4", "batch_size"),
         ('name = "own"', 'name = "../own"', "plain file name"),
         ("[config]", "[config", "TOML|Expected"),
+        ("steps = 12", "steps = " + "1" * 5000, "Exceeds the limit"),
     ],
 )
 def test_faulty_descriptions_say_what_is_wrong(tmp_path, before, after, message):

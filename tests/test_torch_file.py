@@ -168,3 +168,19 @@ def test_expansion_counts_every_value(value: Any) -> None:
 
 def test_numbers_that_are_none_stay_so(tmp_path: Path) -> None:
     assert math.isnan(load_torch(save(tmp_path / "a.pt", pickle.dumps(math.nan, 2))))
+
+
+def test_keys_are_text_as_in_json(tmp_path: Path) -> None:
+    value = {1: "a", None: "b", b"c": "c", 2.5: {True: "d"}, "e": {os.getcwd: "f"}}
+    found = load_torch(save(tmp_path / "a.pt", pickle.dumps(value, 4)))
+    assert found == {"1": "a", "None": "b", "c": "c", "2.5": {"True": "d"}, "e": {"posix.getcwd": "f"}}
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [(b"Ix\n.", "is no number"), (b"L" + b"9" * 5000 + b"L\n.", "is no number"), (b"F1e\n.", "is no number"),
+     (b"I5", "ends early"), (b"(I1\nd.", "without its value")],
+)  # fmt: skip
+def test_programs_with_broken_numbers_are_told_in_plain_words(program: bytes, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_torch(save(tmp_path / "a.pt", program))

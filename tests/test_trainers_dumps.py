@@ -68,6 +68,16 @@ def test_areal_segments_count_what_was_generated(tmp_path: Path) -> None:
     assert third.reward == 1.0 and len(problems) == 4
 
 
+def test_areal_counts_of_thousands_of_digits_cost_no_other_row(tmp_path: Path) -> None:
+    true = {"prompt": "p", "completion": "c", "seqlen": 5, "prompt_len": 1}
+    most = int("9" * 4300)  # what JSON can hold; one more has a digit too many to be written
+    odd, sound = {"version_rle": [[1, most], [2, 1]]}, {"version_rle": [[1, 4]]}
+    write_lines(tmp_path / "eval-rollout" / "2" / "4.jsonl", *(AREAL | true | own for own in (odd, sound, sound)))
+    corpus = trajlab.read(tmp_path)
+    assert corpus.trajectories.collect()["completion_tokens"].to_list() == [4, 4, 4]
+    assert corpus.problems.collect()["code"].to_list() == []
+
+
 def test_roll_columns_become_samples_and_odd_ones_are_left_out(tmp_path: Path) -> None:
     line = {"global_step": [2, 2], "id": ["a", "b"], "prompt": ["p", "q"], "responses": ["r", "s"]}
     line |= {"scores": [1.0], "tag": "t"}
@@ -174,12 +184,12 @@ def test_art_hostile_yaml_is_a_problem(text: str, tmp_path: Path) -> None:
 
 PLAIN = ["yes", "Off", "y", "~", "0o7", "017", "0x1F", "0b11", "1_000", "1e5", "1.0e+5", ".5", ".inf", "1:30",
          "07.5", "", "a: b", "'yes'", '"\\U0001F600"', "|\n  a\n  b\n", ">-\n  a\n\n  b",
-         "&a [1, {2: x}]", "*d"]  # fmt: skip
+         "&a [1, {b: x}]", "*d"]  # fmt: skip
 
 
 @pytest.mark.parametrize("scalars", [PLAIN, [*PLAIN, "! 5", "!!str 5"]])
 def test_yaml_is_what_pyyaml_makes_of_it(scalars: list[str]) -> None:
-    text = "- &d {a: 1, a: 2, 3: [], yes: no}\n" + "".join(f"- {scalar}\n" for scalar in scalars)
+    text = "- &d {a: 1, a: 2, b: [], c: no}\n" + "".join(f"- {scalar}\n" for scalar in scalars)
     found, expected = load_yaml(text.encode()), yaml.safe_load(text)
     assert found == expected
     assert [type(value) for value in found] == [type(value) for value in expected]
@@ -190,6 +200,45 @@ def test_yaml_leaves_dates_as_text_and_merges_nothing() -> None:
     found = load_yaml(b"a: 2024-01-01\n<<: {b: 1}\nc: " + b"1" * 70)
     assert found == {"a": "2024-01-01", "<<": {"b": 1}, "c": int("1" * 70)}
     assert load_yaml(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('k: !!int ""', "'' is no int .* line 1"), ("a: 1\nb: !!bool x", "'x' is no bool .* line 2"),
+     ("k: !!int type", "'type' is no int"), ("!!float 1e", "'1e' is no float"), ("!!int {=: x}", "no int"),
+     ("{[a]: 1}", "a key that is no text"), ("!!set {[a]}", "a key that is no text")],
+)  # fmt: skip
+def test_yaml_that_pyyaml_fails_on_says_what_and_where(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^YAML is malformed: .*{said}"):
+        load_yaml(text.encode())
+
+
+def test_yaml_that_only_looks_like_a_number_stays_text() -> None:
+    digits = "9" * 5000
+    assert load_yaml(f"[&a 0x_, *a, 0b_, {digits}]".encode()) == ["0x_", "0x_", "0b_", digits]
+    assert load_yaml(f"[!!str x, 0x_, {digits}]".encode()) == ["x", "0x_", digits]
+
+
+@pytest.mark.parametrize("tagged", ["", "- !!str x"])
+def test_yaml_holds_what_json_can_hold(tagged: str) -> None:
+    text = """- {1: a, null: b, yes: c, 2.50: d, 2024-01-01: e}
+- !!set {a, b}
+- !!omap [a: 1]
+- !!binary aGk=
+- !!timestamp 2024-01-01
+"""
+    keys = {"1": "a", "null": "b", "yes": "c", "2.50": "d", "2024-01-01": "e"}
+    found = load_yaml((text + tagged).encode())
+    assert found[:5] == [keys, {"a": None, "b": None}, [{"a": 1}], "aGk=", "2024-01-01"]
+
+
+def test_art_yaml_with_odd_keys_and_values_keeps_its_groups(tmp_path: Path) -> None:
+    odd = "{1: 2, null: 3, !!binary aGk=: 4, text: 0x_}"
+    group = "- trajectories:\n  - messages_and_choices: [{role: user, content: a}]\n    reward: 1\n    metrics: "
+    trajectories, problems = read(write_text(tmp_path / "0001.yaml", f"{group}{odd}\n{group}{{}}\n"))
+    assert [trajectory.reward for trajectory in trajectories] == [1.0, 1.0]
+    assert [part.name for part in trajectories[0].rewards] == ["1", "null", "aGk="]
+    assert problems == []
 
 
 def test_art_yaml_merges_nothing(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from trajlab.cli import (  # noqa: F401  # each adds its commands to the group
     schedule,
 )
 from trajlab.cli.common import cli, samples, shown
+from trajlab.cli.output import end, write_any_text
 from trajlab.errors import ExitCode, InfrastructureError, TrajlabError
 
 __all__ = ["cli", "main", "samples"]
@@ -23,22 +24,19 @@ __all__ = ["cli", "main", "samples"]
 
 def main() -> None:
     """Run the command line; every expected error is one line on standard error and a documented exit code."""
+    write_any_text()
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
-        sys.exit(ExitCode.USAGE)
+        end(error, ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("trajlab: interrupted. Run the same command again: it resumes", err=True)
-        sys.exit(ExitCode.INFRASTRUCTURE)
+        end("trajlab: interrupted. Run the same command again: it resumes", ExitCode.INFRASTRUCTURE)
     except TrajlabError as error:
-        click.echo(shown(f"trajlab: {error}"), err=True)
-        sys.exit(error.exit_code)
+        end(shown(f"trajlab: {error}"), error.exit_code)
     except OSError as error:
         known = InfrastructureError(
             str(error.filename or "system"), error.strerror or str(error), "", "Check disk and permissions"
         )
-        click.echo(shown(f"trajlab: {known}"), err=True)
-        sys.exit(known.exit_code)
+        end(shown(f"trajlab: {known}"), known.exit_code)

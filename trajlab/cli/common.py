@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from trajlab import __version__
+from trajlab.cli.output import Commands
 from trajlab.errors import UsageError
 
 EXIT_CODES = (
@@ -45,7 +46,11 @@ MAPPING = click.option(
 JOBS = click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: as many as pay.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=EXIT_CODES)
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=EXIT_CODES,
+)
 @click.version_option(__version__, prog_name="trajlab")
 def cli() -> None:
     """What did the agents do? Logs of agent runs to tables, audits and reports."""

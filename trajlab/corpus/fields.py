@@ -189,7 +189,7 @@ class _Reader:
             return None
         try:
             self._write(records)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
+        except (pa.ArrowException, OverflowError, ValueError, RecursionError):  # 4,300 digits are too many for JSON
             return None
         return list(map(_anywhere, self._yielded()))
 

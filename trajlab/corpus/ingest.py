@@ -105,7 +105,7 @@ def _refuse_wrong_names(folder: Path, sources: Sequence[str | Path], run: str | 
     if run is not None and not run.strip():
         raise UsageError("run", "an empty name", "", "Name the run, or leave it out")
     for place, name in (("run", run or ""), ("out", str(folder)), *(("sources", str(source)) for source in sources)):
-        if not _is_text(name):
+        if not _is_text(name) or "\0" in name:
             raise UsageError(place, f"{name!r} is no valid UTF-8", "a name that is text", "Rename it")
     for source in sources:
         if not str(source):

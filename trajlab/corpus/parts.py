@@ -123,18 +123,21 @@ class PartWriter:
 
 
 def slice_digest(unit: Unit) -> str | None:
-    """Digest of the bytes of a unit that is one slice of a line file; ``None`` for other units."""
+    """Digest of the bytes of a unit that is one slice of a line file; ``None`` for others, and where it is gone."""
     bundle = unit.bundles[0].bundle
     if bundle.end is None:
         return None
     hasher = xxhash.xxh3_64()
-    with Path(bundle.file.path).open("rb") as file:
-        file.seek(bundle.start)
-        left = bundle.end - bundle.start
-        while left > 0 and (chunk := file.read(min(left, 1 << 20))):
-            hasher.update(chunk)
-            left -= len(chunk)
-    return hasher.hexdigest()
+    try:
+        with Path(bundle.file.path).open("rb") as file:
+            file.seek(bundle.start)
+            left = bundle.end - bundle.start
+            while left > 0 and (chunk := file.read(min(left, 1 << 20))):
+                hasher.update(chunk)
+                left -= len(chunk)
+    except OSError:  # a row of `problems` tells, if anything was left to be read
+        return None
+    return None if left else hasher.hexdigest()
 
 
 def read_unit(task: UnitTask) -> UnitSummary:
@@ -198,7 +201,24 @@ def _read_bundle(item: UnitBundle, rows: PartRows) -> list[Problem]:
         rows.note(place, lost[-1])
     if bundle.end is None and (rows.trajectories, rows.problems) == before:
         rows.note(place, Problem("no_records", "it holds nothing that is a trajectory"))
+    if not lost and (shorter := _shorter(bundle)) is not None:
+        lost.append(shorter)
+        rows.note(place, shorter)
     return lost
+
+
+def _shorter(bundle: Bundle) -> Problem | None:
+    """The problem of a slice whose file was cut after it was planned."""
+    if bundle.end is None:
+        return None
+    try:
+        size = Path(bundle.file.path).stat().st_size
+    except OSError:  # gone, but nothing of it was missed
+        return None
+    if size >= bundle.end:
+        return None
+    message = f"the file became shorter while it was read: {size:,} bytes, expected {bundle.end:,} or more"
+    return Problem("truncated", f"{message}; the next ingest reads it again", offset=bundle.start)
 
 
 def identified(item: UnitBundle) -> Iterator[tuple[str, Trajectory | Problem]]:

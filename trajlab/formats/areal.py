@@ -16,6 +16,7 @@ from trajlab.formats._chat_text.turns import is_marked
 from trajlab.formats._token_facts import add_versions
 from trajlab.formats._trainer_rows import Fields, Row, add_cleaning, first_object, prompt_task, rows
 from trajlab.formats._trainer_turns import fill_from_conversation, fill_from_text, prompt_text
+from trajlab.formats._values import count
 from trajlab.records import Problem, RewardPart, TokenFacts, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
@@ -104,7 +105,8 @@ def _add_lengths(trajectory: Trajectory, fields: Fields, row: Row) -> None:
     else:
         facts.trained_tokens = trajectory.completion_tokens  # to 1.0.4 the boundary is the count of the loss mask
     runs = fields.items("version_rle")
-    counts = [run[1] for run in runs if isinstance(run, list) and len(run) == 2 and isinstance(run[1], int)]
+    told = [count(run[1]) if isinstance(run, list) and len(run) == 2 else None for run in runs]
+    counts = [number for number in told if number is not None]
     if counts and len(counts) == len(runs):
         add_versions(facts, [run[0] for run in runs], counts)
     if counts and len(counts) == len(runs) and sum(counts) != trajectory.completion_tokens:

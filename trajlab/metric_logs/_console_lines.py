@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from trajlab.metric_logs._values import whole
 from trajlab.records import Problem
 from trajlab.sources.safe_json import loads
 from trajlab.sources.streams import Line
@@ -157,8 +158,11 @@ def _roll(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:
         except ValueError as error:
             yield Problem("unreadable_record", f"no metrics: {error}", number) if finished else _cut(number)
             continue
-        if isinstance(said, dict) and isinstance(said.get("metrics"), dict):
-            yield Row(said["step"], number, list(said["metrics"].items()))
+        step = whole(said.get("step")) if isinstance(said, dict) else None
+        if step is not None and isinstance(said["metrics"], dict):
+            yield Row(step, number, list(said["metrics"].items()))
+        else:
+            yield Problem("unreadable_record", "no metrics: expected a whole step and its metrics", number)
 
 
 def _skyrl(texts: Iterable[tuple[int, str, bool]]) -> Iterator[Row | Problem]:

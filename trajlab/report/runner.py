@@ -19,7 +19,7 @@ from typing import get_args
 import nbformat
 from nbformat import NotebookNode
 
-from trajlab.errors import ExitCode, InfrastructureError, NotebookError, TrajlabError, UsageError
+from trajlab.errors import ExitCode, InfrastructureError, NotebookError, TrajlabError, UsageError, not_written
 from trajlab.report import record as records
 from trajlab.report.parameters import canonical_json, coerce, read_parameters
 from trajlab.report.record import RunRecord
@@ -87,7 +87,7 @@ def run_notebook(
             records.write_record(record, folder)
             _publish(folder, Path(out) / record.folder)
     except OSError as error:
-        raise InfrastructureError(str(out), str(error), "", "Make room or choose another folder.") from error
+        raise not_written(Path(out), error) from error
     return record
 
 

@@ -96,7 +96,7 @@ def _read(path: Path) -> Rubric:
         rubric = msgspec.convert(data, Rubric)
     except OSError as error:
         raise UsageError(str(path), error.strerror or str(error), "a rubric in TOML", "Check the path") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:
         raise UsageError(str(path), str(error), expected, f"See the one at {DEFAULT}") from None
     for question in rubric.questions:
         for place, choice in enumerate(question.choices):

@@ -212,7 +212,7 @@ def load_description(description: str | Path) -> Description:
         # Decimal keeps the printed precision: 2.00 is not 2.0 here.
         table = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
         run = msgspec.convert(table, Description, str_keys=True)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (ValueError, ArithmeticError, msgspec.ValidationError, RecursionError) as error:
         raise UsageError(str(path), str(error), "a run description", "See trajlab.simulate.description") from error
     _check(run, str(path))
     return run

@@ -28,6 +28,8 @@ TOOL_FOLDERS = frozenset(
 """Hidden folders of tools and of desktops: whatever they hold, it is no log."""
 CACHE = "__pycache__"
 """Folder of Python's byte code."""
+_LARGEST = 2**63 - 1
+"""A clock may be wrong by centuries: later than 2262, and the nanoseconds since 1970 are too many for a column."""
 _WILDCARDS = re.compile(r"[*?\[]")
 
 
@@ -256,7 +258,8 @@ class _Walk:
         except OSError as error:
             self._unreadable(relpath, error)
             return
-        self._files.append(SourceFile(self._root, _printable(relpath), path, status.st_size, status.st_mtime_ns))
+        modified = max(min(status.st_mtime_ns, _LARGEST), -_LARGEST)
+        self._files.append(SourceFile(self._root, _printable(relpath), path, status.st_size, modified))
 
     def _unreadable(self, relpath: str, error: OSError) -> None:
         message = f"cannot be read: {error.strerror or error}"

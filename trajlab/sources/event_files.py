@@ -30,6 +30,7 @@ _CRC = struct.Struct("<I")
 _MASK_DELTA = 0xA282EAD8
 _FLOAT, _DOUBLE, _INT32, _STRING, _INT64 = 1, 2, 3, 7, 9
 _POLYNOMIAL = 0x82F63B78
+_SIXTY_FOUR_BITS = (1 << 64) - 1
 
 Field = tuple[int, int, int | bytes]
 """(number, wire type, value) of a field; bytes for lengths and fixed widths."""
@@ -204,7 +205,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value & _SIXTY_FOUR_BITS, at  # as protobuf does: ten bytes hold seventy
         shift += 7
         if shift > 63:
             raise ValueError("a number of more than ten bytes")

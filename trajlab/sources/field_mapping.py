@@ -132,7 +132,7 @@ def load_mapping(path: str | Path) -> FieldMapping:
         mapping = msgspec.convert(table, FieldMapping)
     except OSError as error:
         raise UsageError(place, error.strerror or str(error), "a TOML file", "Check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:
         raise UsageError(place, f"no mapping: {error}", f"TOML with {_KEYS}", "See README, Other formats") from error
     _refuse(mapping, place)
     return mapping

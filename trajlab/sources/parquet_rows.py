@@ -6,12 +6,13 @@ are read as Arrow's dictionaries, which stay small, and what their rows come to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from trajlab.records import Problem
 from trajlab.sources.files import Bundle
+from trajlab.sources.parquet_footer import ColumnChunk, column_chunks
 from trajlab.sources.streams import MAX_EXPANSION, MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
@@ -31,49 +32,42 @@ def parquet_rows(bundle: Bundle, problems: list[Problem]) -> Iterator[dict[str, 
     """Rows of a Parquet file, in order, a few at a time.
 
     Inside structs, keys whose value is null are dropped: Arrow gives every struct all keys that any of
-    them has, so a null there mostly means "has no such key". A row that cannot be converted comes as
-    ``{}``, with a problem, so that ``enumerate`` gives row numbers. What expands beyond measure is not read
-    to its end, with a problem ``expansion_limit``.
+    them has, so a null there mostly means "has no such key". A value that cannot be converted is left out, with a
+    problem; a row that is too long comes as ``{}``, so that ``enumerate`` gives row numbers. What expands beyond
+    measure is not read to its end, with a problem ``expansion_limit``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(bundle.file.path) as table:
-            repeating = _repeating(table.metadata)
+            chunks = column_chunks(bundle.file.path)
+            repeating = _repeating(chunks)
             rows = _Rows(table.schema_arrow, max(ALWAYS_ALLOWED, MAX_EXPANSION * bundle.file.size), problems)
-            if _plain_bytes(table.metadata) > rows.allowed:
+            if _plain_bytes(chunks) > rows.allowed:
                 problems.append(rows.too_large())
             elif not repeating:
                 yield from rows.of(table, exact=False)
             else:
                 with pq.ParquetFile(bundle.file.path, read_dictionary=repeating) as same:
                     yield from rows.of(same, exact=True)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
 
 
-def _chunks(metadata: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        yield from (row_group.column(number) for number in range(row_group.num_columns))
-
-
-def _repeating(metadata: pq.FileMetaData) -> list[str]:
+def _repeating(chunks: Sequence[ColumnChunk]) -> list[str]:
     """Paths of columns of text whose values, were each as long as its whole dictionary, would come to too much."""
     found = {
-        chunk.path_in_schema: None
-        for chunk in _chunks(metadata)
-        if chunk.physical_type == "BYTE_ARRAY"
-        and chunk.has_dictionary_page
-        and chunk.total_uncompressed_size * chunk.num_values > AT_ONCE_BYTES
+        chunk.path: None
+        for chunk in chunks
+        if chunk.is_binary and chunk.has_dictionary and chunk.uncompressed_bytes * chunk.values > AT_ONCE_BYTES
     }
     return list(found)
 
 
-def _plain_bytes(metadata: pq.FileMetaData) -> int:
+def _plain_bytes(chunks: Sequence[ColumnChunk]) -> int:
     """Bytes that the values take at least, runs of equal ones written out."""
-    return sum(max(chunk.total_uncompressed_size, _VALUE_BYTES * chunk.num_values) for chunk in _chunks(metadata))
+    return sum(max(chunk.uncompressed_bytes, _VALUE_BYTES * chunk.values) for chunk in chunks)
 
 
 class _Rows:
@@ -128,12 +122,14 @@ class _Rows:
             return batch
 
     def _single(self, batch: pa.RecordBatch, index: int) -> dict[str, Any]:
-        try:
-            row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
-        except (ValueError, OverflowError) as error:
-            number = self._number + index
-            self._problems.append(Problem("invalid_value", f"row {number}: {error}", line=number + 1))
-            return {}
+        """One row, without the values that Python cannot hold: dates beyond the year 9999, text that is none."""
+        row: dict[str, Any] = {}
+        number = self._number + index + 1
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                row[name] = column[index].as_py()
+            except (ValueError, OverflowError) as error:
+                self._problems.append(Problem("invalid_value", f"{name}: {error}; read as not recorded", line=number))
         return row
 
 

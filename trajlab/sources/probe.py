@@ -255,7 +255,7 @@ class Probe:
 
         try:
             return tuple(pq.read_schema(self.file.path).names)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: names that are no UTF-8
             self.problems.append(Problem("unreadable", f"Parquet cannot be read: {error}"))
             return ()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import yaml
+from yaml.constructor import ConstructorError
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -26,20 +28,57 @@ _DEEP = re.compile(rb"(?:\A|\n)[ ?\-]{1000}")
 _QUICK_DEPTH = 100
 _SHORT = 60
 """Scalars up to here are remembered: names, numbers, short words."""
-_TEXT = "tag:yaml.org,2002:str"
+_TAG = "tag:yaml.org,2002:"
+_TEXT = f"{_TAG}str"
+_AS = {"timestamp": "str", "binary": "str", "set": "map", "omap": "seq", "pairs": "seq"}
+"""What no reader expects is built as the plain value that stands there."""
 _NO_KEY = object()
+_Constructor = Callable[[Any, Any], Any]
+
+
+def _told(construct: _Constructor) -> _Constructor:
+    """A constructor of PyYAML that says what it cannot make, in YAML's own error, whatever it fails with.
+
+    A plain scalar that only looks like a number (``0x_``, thousands of digits) stays text.
+    """
+
+    def constructed(loader: Any, node: Any) -> Any:
+        try:
+            return construct(loader, node)
+        except (yaml.YAMLError, RecursionError, MemoryError):
+            raise
+        except Exception:  # they index, look up and convert whatever text stands there
+            is_scalar = isinstance(node, yaml.ScalarNode)
+            if is_scalar and not node.style and node.tag == loader.resolve(yaml.ScalarNode, node.value, (True, False)):
+                return node.value
+            shown = repr(node.value[:_SHORT]) if is_scalar else "this"
+            kind = node.tag.rpartition(":")[2]
+            raise ConstructorError(None, None, f"{shown} is no {kind}", node.start_mark) from None
+
+    return constructed
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Builds plain values; merge keys stay keys, for they can multiply, and dates stay text."""
+    """Builds what JSON has: keys are text, merge keys stay keys, for they can multiply, and dates stay text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a table of the base class
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    yaml_constructors = {  # noqa: RUF012 - a table of the base class
+        tag: _told(yaml.SafeLoader.yaml_constructors[_TAG + _AS[kind] if kind in _AS else tag])
+        for tag in yaml.SafeLoader.yaml_constructors
+        for kind in [(tag or "").removeprefix(_TAG)]
+    }
 
-    def flatten_mapping(self, node: Any) -> None:
-        """Merge nothing."""
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """The mapping, with the text of each key for the key; nothing is merged."""
+        if not isinstance(node, yaml.MappingNode):
+            raise ConstructorError(None, None, f"expected a mapping node, but found {node.id}", node.start_mark)
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConstructorError(None, None, "a key that is no text", key.start_mark)
+        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 
 
 class _UnusualError(Exception):
@@ -47,7 +86,7 @@ class _UnusualError(Exception):
 
 
 def load_yaml(data: bytes) -> Any:
-    """The value of one YAML document.
+    """The value of one YAML document, as JSON would have it: whatever a key looks like, it is its text.
 
     Raises:
         ValueError: The text is no YAML document of plain values, or is too large, too deep, or expands too far.
@@ -66,8 +105,8 @@ def load_yaml(data: bytes) -> Any:
         check_expansion(value)
     except yaml.YAMLError as error:
         raise ValueError(f"YAML is malformed: {' '.join(str(error).split())[:300]}") from None
-    except (RecursionError, TypeError, OverflowError) as error:
-        raise ValueError(f"YAML cannot be read: {str(error)[:200] or 'nested too deeply'}") from None
+    except RecursionError:
+        raise ValueError("YAML is nested too deeply") from None
     return value
 
 
@@ -121,7 +160,7 @@ class _Builder:
             elif key is not _NO_KEY:
                 held[key], key = value, _NO_KEY
             elif kind is ScalarEvent:
-                key = value
+                key = text
             else:
                 raise _UnusualError  # a key that is no scalar
             if kind is MappingStartEvent or kind is SequenceStartEvent:

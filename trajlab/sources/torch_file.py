@@ -1,8 +1,8 @@
 """What ``torch.save`` wrote, without torch and without unpickling: plain values and tensors of numbers.
 
-A pickle is a program for a stack machine. Here it is read as data: lists, dictionaries, numbers and texts are
-built; names of classes and functions are kept as names; a call of one gives an :class:`Opaque` value that says which,
-but for the two that rebuild a tensor from a storage of the file. Nothing is imported, looked up or called.
+A pickle is a program for a stack machine. Here it is read as data: lists, dictionaries (their keys as text), numbers
+and texts are built; names of classes and functions are kept as names; a call of one gives an :class:`Opaque` value that
+says which, but for the two that rebuild a tensor from a storage of the file. Nothing is imported, looked up or called.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ class _Machine:
         return int.from_bytes(self.take(width), "little")
 
     def line(self) -> bytes:
-        end = self.data.index(b"\n", self.at)
+        end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise ValueError("the pickle ends early")
         text = self.data[self.at : end]
         self.at = end + 1
         return text
@@ -227,14 +229,32 @@ def _stack_global(machine: _Machine) -> None:
 
 def _pairs(items: list[Any]) -> dict[Any, Any]:
     # The hash of a tuple visits all it holds: one that holds itself twice, forty deep, would never end.
-    if not all(key is None or isinstance(key, _PLAIN_KEYS) for key in items[::2]):
+    if len(items) % 2:
+        raise ValueError("a key of a dictionary without its value")
+    keys = items[::2]
+    if not all(key is None or isinstance(key, _PLAIN_KEYS) for key in keys):
         raise ValueError("a key of a dictionary that is no plain value")
-    return dict(zip(items[::2], items[1::2], strict=True))
+    return dict(zip(map(_key, keys), items[1::2], strict=True))
+
+
+def _key(key: Any) -> str:
+    """A key as JSON would have it, where all are text: readers know no other."""
+    if isinstance(key, str):
+        return key
+    return key.name if isinstance(key, Opaque) else _text(key) if isinstance(key, bytes) else str(key)
 
 
 def _line_integer(machine: _Machine) -> Any:
     text = machine.line().rstrip(b"L")
-    return {b"00": False, b"01": True}.get(text) if text in (b"00", b"01") else int(text)
+    return {b"00": False, b"01": True}.get(text) if text in (b"00", b"01") else _number(text, int)
+
+
+def _number(text: bytes, kind: type[int] | type[float]) -> Any:
+    """A number that the program spells out."""
+    try:
+        return kind(text)
+    except ValueError:  # more digits than Python converts are none, either
+        raise ValueError(f"{text[:40]!r} is no number") from None
 
 
 def _tuple(count: int) -> Callable[[_Machine], None]:
@@ -264,7 +284,7 @@ _OPERATIONS: dict[bytes, Callable[[_Machine], Any]] = {
     b"\x89": _push(lambda m: False),
     b"I": _push(_line_integer),
     b"L": _push(_line_integer),
-    b"F": _push(lambda m: float(m.line())),
+    b"F": _push(lambda m: _number(m.line(), float)),
     b"\x8a": _push(lambda m: _long(m, 1)),
     b"\x8b": _push(lambda m: _long(m, 4)),
     b"V": _push(lambda m: m.line().decode("raw-unicode-escape", "replace")),
@@ -298,11 +318,11 @@ _OPERATIONS: dict[bytes, Callable[[_Machine], Any]] = {
     b"2": _push(lambda m: m.stack[-1]),
     b"q": lambda m: _put(m, m.unsigned(1)),
     b"r": lambda m: _put(m, m.unsigned(4)),
-    b"p": lambda m: _put(m, int(m.line())),
+    b"p": lambda m: _put(m, _number(m.line(), int)),
     b"\x94": lambda m: _put(m, len(m.memo)),
     b"h": _push(lambda m: m.memo[m.unsigned(1)]),
     b"j": _push(lambda m: m.memo[m.unsigned(4)]),
-    b"g": _push(lambda m: m.memo[int(m.line())]),
+    b"g": _push(lambda m: m.memo[_number(m.line(), int)]),
     b"c": lambda m: _named(m, _text(m.line()), _text(m.line())),
     b"\x93": _stack_global,
     b"R": _reduce,
