@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from queue import SimpleQueue
 from threading import Thread
+from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar
 
 from trajlab.errors import InfrastructureError
@@ -57,6 +59,9 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     results: SimpleQueue[Result | _Failure] = SimpleQueue()
     pool = ProcessPoolExecutor(max_workers=jobs - 1, mp_context=get_context("spawn"), initializer=_start_worker)
     try:
+        with _unseen_main():
+            for _ in range(jobs - 1):
+                pool.submit(os.getpid)
         for _ in range(jobs - 1):
             Thread(target=_hand_out, args=(pool, function, waiting, results), daemon=True).start()
         given = len(tasks)
@@ -71,6 +76,20 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     finally:
         waiting.clear()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _unseen_main() -> Iterator[None]:
+    """Processes that start here do not import the caller's script.
+
+    They need nothing of it, and one without ``if __name__ == "__main__"`` would run again in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class _Failure(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from trajlab.errors import ExitCode, InfrastructureError
+from trajlab.errors import ExitCode
 
 _PLAIN = dict.fromkeys(range(0x2500, 0x2580), "|") | dict.fromkeys(map(ord, "\u2500\u2550\u254c"), "-")
 """Lines around tables."""
@@ -38,33 +38,25 @@ class Commands(click.Group):
     """The commands, whose output may be closed before its end (``| head``)."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Parse the command line, which may print the help.
-
-        Raises:
-            InfrastructureError: Nobody reads on.
-        """
+        """Parse the command line, which may print the help."""
         with _may_be_closed():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command.
-
-        Raises:
-            InfrastructureError: Nobody reads on.
-        """
+        """Run a command."""
         with _may_be_closed():
             return super().invoke(ctx)
 
 
 @contextmanager
 def _may_be_closed() -> Iterator[None]:
-    """Click's own exit code for it, 1, would be a failed gate."""
+    """End in silence where nobody reads on, as other tools do; click's own exit code, 1, would be a failed gate."""
     try:
         yield
-    except BrokenPipeError as error:
+    except BrokenPipeError:
         if sys.stdout is not None:  # what waits to be written is written nowhere, not with a second error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise InfrastructureError("output", "closed before its end", "", "Write it to a file to have all") from error
+        sys.exit(ExitCode.INFRASTRUCTURE)
 
 
 def end(said: str | click.ClickException, code: ExitCode) -> NoReturn:
