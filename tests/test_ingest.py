@@ -321,13 +321,12 @@ def test_every_task_is_handed_out_once(jobs: int) -> None:
     assert sorted(map_units(abs, range(20), jobs)) == list(range(20))
 
 
-def test_a_script_without_a_guard_runs_once(logs: Path, tmp_path: Path) -> None:
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(f"print('run')\nimport trajlab\ntrajlab.ingest({str(logs)!r}, out='corpus', jobs=2)\n", "utf-8")
+    script.write_text("from trajlab.engines import map_units\nprint(sum(map_units(abs, range(100), 2)))\n", "utf-8")
     root = {"PYTHONPATH": str(Path(trajlab.__file__).parents[1])}
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=os.environ | root, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "run\n", "")
-    assert (tmp_path / "corpus" / "trajlab-corpus.json").exists()
+    done = subprocess.run([sys.executable, script], env=os.environ | root, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4950\n", "")
 
 
 def test_an_interrupted_ingest_says_so_and_resumes(logs: Path, tmp_path: Path) -> None:
