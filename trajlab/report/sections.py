@@ -10,6 +10,7 @@ import polars as pl
 from trajlab.behavior.termination import CLASSES
 from trajlab.checks import ORDER
 from trajlab.checks.collapse import CODE as COLLAPSE
+from trajlab.corpus.of_run import rows_of_run
 from trajlab.measures.catalogue import BY_NAME, HOW_TO_LOG, MEASURES
 from trajlab.measures.compute import Measured
 from trajlab.measures.quadrants import Quadrants
@@ -125,10 +126,9 @@ def _reconciled(audit: EpochAudit) -> Html:
 
 def _first_problems(audit: EpochAudit) -> Html:
     run = audit.trajectories.population.run
-    rows = audit.corpus.problems
-    if run is not None:
-        rows = rows.filter((pl.col("run") == run) | pl.col("run").is_null())
-    first = rows.select("source", "line", "code", "message").head(50).collect()
+    problems = audit.corpus.problems
+    rows = problems.collect() if run is None else rows_of_run(audit.corpus, problems, run)
+    first = rows.select("source", "line", "code", "message").head(50)
     if first.is_empty():
         return Html("")
     return details("the first problems", plain_table(first.to_dicts(), limit=50))
