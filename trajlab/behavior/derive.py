@@ -23,7 +23,7 @@ from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
 from trajlab.schema import LABELS
 
-RULES_VERSION = f"behaviour-4+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
+RULES_VERSION = f"behaviour-5+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -179,11 +179,15 @@ def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetit
 
 
 def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -> bool:
-    """What the calls do could be known of at least one; without calls, that an agent which wrote made none.
+    """What the calls do could be known of at least one, or none of them was executed: then they did nothing.
 
-    A trajectory without calls and without text is empty and tells nothing.
+    An agent that wrote and made no call did nothing, too. A trajectory without calls and without text is empty and
+    tells nothing.
     """
-    return (wrote and not calls) or any(masks) or any(call.command is not None for call in calls)
+    if not calls:
+        return wrote
+    known = any(masks) or any(call.command is not None for call in calls)
+    return known or all(call.executed is False for call in calls)
 
 
 class _ToldBy(dict[int, tuple[list[int], bool, bool, bool]]):

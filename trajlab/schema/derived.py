@@ -68,7 +68,7 @@ CALL_RESULTS = Table(
     ),
 )
 
-_NO_LABEL = "calls, none of which could be labelled; or neither calls nor text"
+_NO_LABEL = "calls, some executed, none of which could be labelled; or neither calls nor text"
 _NO_EDIT = "no project edit whose path is known"
 _NO_EDIT_CALL = "no edit call"
 _UNKNOWN_LABELS = _NO_LABEL
