@@ -17,11 +17,12 @@ from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, understood
+from trajlab.behavior.termination import ERRORS
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
-from trajlab.schema import LABELS
+from trajlab.schema import BEHAVIOUR, LABELS
 
 RULES_VERSION = f"behaviour-5+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
@@ -37,6 +38,10 @@ class Derived(msgspec.Struct):
     hits: list[Row]
 
 
+_NOTHING_RECORDED: Row = (*[None] * (len(BEHAVIOUR.names) - 2), RULES_VERSION)
+"""Of one that ended and holds not one message nothing is known of what the agent did: not that it did nothing."""
+_NEVER_BEGUN = frozenset({*ERRORS, "incomplete"})
+"""Ends that come before the first message, too: then there was nothing to record."""
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
 _SUITE_MASK = mask_of(frozenset({"test:all", "test:part"}))
 _EDIT_MASK = mask_of(frozenset({"edit"}))
@@ -73,6 +78,8 @@ def derive(
         Rows in the column order of the derived tables, without the id; those of ``commands`` are one for each call,
         with the facts of all its simple commands.
     """
+    if not trajectory.steps and not trajectory.messages and trajectory.termination not in _NEVER_BEGUN:
+        return Derived([], _NOTHING_RECORDED, [], [], [])
     work = Work()
     commands, calls, masks = _label_calls(trajectory, work)
     hits = hack_candidates(calls, masks, trajectory.task_id)

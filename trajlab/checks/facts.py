@@ -125,7 +125,7 @@ def read_state(corpus: Corpus, run: str | None) -> Reading:
         trajectories, totals = (rows.filter(pl.col("run") == run) for rows in (trajectories, totals))
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))
-    stated = trajectories.filter(pl.col("logged_steps").is_not_null())
+    stated = trajectories.filter(pl.col("logged_steps").is_not_null()).with_columns(pl.col("n_steps").fill_null(0))
     read = sources.filter(pl.col("role").is_in(["log", "companion", "metrics"]))
     formats = read.group_by("format").len().sort("format")
     return Reading(
