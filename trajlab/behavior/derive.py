@@ -17,7 +17,7 @@ from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, understood
-from trajlab.behavior.termination import ERRORS
+from trajlab.behavior.termination import ENDED
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
@@ -40,8 +40,8 @@ class Derived(msgspec.Struct):
 
 _NOTHING_RECORDED: Row = (*[None] * (len(BEHAVIOUR.names) - 2), RULES_VERSION)
 """Of one that ended and holds not one message nothing is known of what the agent did: not that it did nothing."""
-_NEVER_BEGUN = frozenset({*ERRORS, "incomplete"})
-"""Ends that come before the first message, too: then there was nothing to record."""
+_HAS_ACTED = frozenset({ENDED, "success", "task_failure", "invalid_action", "truncated_budget"})
+"""Ends that only a trajectory with a turn comes to; before any other there may have been nothing to record."""
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
 _SUITE_MASK = mask_of(frozenset({"test:all", "test:part"}))
 _EDIT_MASK = mask_of(frozenset({"edit"}))
@@ -78,7 +78,7 @@ def derive(
         Rows in the column order of the derived tables, without the id; those of ``commands`` are one for each call,
         with the facts of all its simple commands.
     """
-    if not trajectory.steps and not trajectory.messages and trajectory.termination not in _NEVER_BEGUN:
+    if not trajectory.steps and not trajectory.messages and trajectory.termination in _HAS_ACTED:
         return Derived([], _NOTHING_RECORDED, [], [], [])
     work = Work()
     commands, calls, masks = _label_calls(trajectory, work)

@@ -68,7 +68,7 @@ CALL_RESULTS = Table(
     ),
 )
 
-_NO_MESSAGE = "it ended, not by an error, and not one message is logged"
+_NO_MESSAGE = "it ended as only one with a turn does, and not one message is logged"
 _NO_LABEL = "calls, some executed, none of which could be labelled; or neither calls nor text"
 _NO_EDIT = "no project edit whose path is known"
 _NO_EDIT_CALL = "no edit call"
