@@ -20,12 +20,16 @@ from trajlab.checks.facts import Facts, read_state, thresholds
 from trajlab.corpus.corpus import Corpus
 from trajlab.measures.catalogue import BY_NAME, MEASURES
 from trajlab.measures.changes import FAMILY, changes_of
+from trajlab.measures.compare import side
 from trajlab.measures.contrast import arms, contrast
 from trajlab.measures.course import Course, course_of, with_previous
 from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.measures.onsets import MOST_PERIODS, exploratory_changes, onsets, step_series
 from trajlab.measures.quadrant_flow import MOST_FLOWS, Cells, _between, quadrant_flows
 from trajlab.measures.quadrants import ANSWER_AND_TOOL
+from trajlab.report.written.course_sections import over_the_run
+from trajlab.report.written.document import Paragraph
+from trajlab.report.written.words import Words
 from trajlab.stats import holm
 
 Attempt = tuple[str, int, bool | None, bool]
@@ -298,3 +302,18 @@ def test_one_period_and_nothing_recorded_have_no_flow(tmp_path: Path) -> None:
     assert (found.onsets, found.exploratory, found.changes.family) == ([], [], [])
     none: list[Attempt] = [("a", epoch, None, False) for epoch in (0, 1) for _ in range(2)]
     assert course(tmp_path / "none", none)[2].flows == []
+
+
+def test_what_few_trajectories_record_is_not_called_the_same_in_every_period(tmp_path: Path) -> None:
+    """Correct is known for one of three and true there; reading the files is known for all."""
+    seen: list[Attempt] = [("a", 0, True, True), *[("b", epoch, None, True) for epoch in (0, 0, 1, 1, 1)]]
+    corpus, run, _ = course(tmp_path, seen)
+    told = {
+        block.text
+        for block in over_the_run(Words("en"), side("run", corpus, run.population))
+        if isinstance(block, Paragraph)
+    }
+    same = next(text for text in told if text.startswith("The same in every period"))
+    few = next(text for text in told if text.startswith("The same wherever recorded"))
+    assert "uses a tool" in same and "correct" not in same
+    assert "correct" in few

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,22 @@ def test_a_log_without_records_says_so(tmp_path: Path) -> None:
         archive.writestr(name, "")
     found = trajlab.read(tmp_path).problems.select("source", "code").collect()
     assert found.rows() == [(f"{name}.zip", "no_records")]
+
+
+def test_a_run_that_the_log_names_is_judged_by_its_own_files_and_by_what_was_not_read_beside_them(
+    tmp_path: Path,
+) -> None:
+    for place in ("zstd", "limited"):
+        shutil.copytree(SAMPLES / "inspect_log" / place, tmp_path / "logs" / place)
+    (tmp_path / "logs" / "zstd" / "odd.jsonl").write_text('{"nothing": "known"}\n')
+    corpus = trajlab.read(tmp_path / "logs")
+    first, second = (
+        corpus.trajectories.filter(pl.col("source").str.starts_with(place)).collect()["run"][0]
+        for place in ("zstd", "limited")
+    )
+    assert {first, second}.isdisjoint({"zstd", "limited"})
+    read = read_state(corpus, first)
+    assert (read.files, read.unrecognised) == ({"inspect_log": 1}, 1)
+    assert read.understood["records"] == Share(2, 2)
+    other = read_state(corpus, second)
+    assert (other.files, other.unrecognised, other.understood["records"]) == ({"inspect_log": 1}, 0, Share(1, 1))

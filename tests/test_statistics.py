@@ -34,6 +34,7 @@ from trajlab.stats import (
     paired_t_test,
     pass_at_k,
     pass_hat_k,
+    per_cent,
     permutation_test,
     power_of_difference,
     proportion,
@@ -56,6 +57,14 @@ def test_estimate_reads_well():
     assert str(mean([1, 2, 4, None])) == "2.333 [-1.461, 6.128], n 3, 1 not observed"
     assert str(proportion([None, None])) == "not observed"
     assert str(median([1, 2])) == "1.5, n 2"
+
+
+def test_no_share_is_rounded_to_none_or_all():
+    almost = [True] + [False] * 4999
+    assert str(proportion(almost)).startswith("<0.1 % [0.0, 0.1], 1/5,000")
+    assert str(proportion([not one for one in almost])).startswith(">99.9 % [99.9, 100.0], 4,999/5,000")
+    assert [per_cent(share, 0) for share in (0, 0.004, 0.5, 0.997, 1)] == ["0", "<1", "50", ">99", "100"]
+    assert per_cent(0.0005) == "0.1" and per_cent(1.2) == "120.0" and per_cent(-0.0001) == "-0.0"
 
 
 def test_estimate_is_plain_json():
@@ -167,6 +176,8 @@ def test_no_variation_has_no_interval():
     assert mean([0.1] * 7).low is None
     assert mean([0.1] * 7).method == "no variation among 7 values: no interval"
     assert ratio([1, 2], [2, 4]).method == "no variation among 2 units: no interval"
+    assert mean([1, 3, 2, 2], list("aabb")).method == "no variation among 2 tasks: no interval"
+    assert ratio([1, 3, 2, 2], [1, 1, 1, 1], list("aabb")).method == "no variation among 2 tasks: no interval"
     assert difference([2, 2], [1, 1], kind="mean").method == "no variation in either arm: no interval"
 
 

@@ -144,6 +144,14 @@ def test_arrays_of_different_length_are_a_problem_and_cost_only_themselves(tmp_p
     assert [facts.ratio_tokens for facts in found if facts is not None] == [2, None, 2, None]
 
 
+def test_what_arrays_that_are_cut_would_count_to_is_not_known(tmp_path: Path) -> None:
+    whole = nemo_rl([1, 1], [-1.0, -1.0], [-1.0, -1.0])
+    trajectories, _ = read(write_lines(tmp_path / "train_data_step1.jsonl", whole, whole | {"input_lengths": [9]}))
+    assert [trajectory.completion_tokens for trajectory in trajectories] == [2, None]
+    found = [trajectory.token_facts for trajectory in trajectories]
+    assert [facts.trained_tokens for facts in found if facts is not None] == [2, None]
+
+
 @pytest.mark.parametrize(
     "hostile", [["x", 1], [[1], [2]], [1e308, -1e308], [True, None], [10**400, 1], [{}, 1], [math.inf, math.nan]]
 )

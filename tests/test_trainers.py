@@ -305,3 +305,39 @@ def test_nemo_gym_real_rollouts_hold_every_call_and_result(shared: Path) -> None
         answered = {item["call_id"] for item in items if item.get("type") == "function_call_output"}
         made = {item["call_id"] for item in items if item.get("type") == "function_call"}
         assert row["n_executed"] >= len(answered & made), source
+
+
+def test_trl_ran_no_call_that_stands_in_the_text_alone(tmp_path: Path) -> None:
+    """An answered call ran; a text that TRL parsed no call of ran none; without the key an environment may have."""
+    native = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "add", "arguments": "{}"}}]}
+    ran = [
+        native,
+        {"role": "tool", "content": "3", "tool_calls": None},
+        {"role": "assistant", "content": CALL_TEXT, "tool_calls": None},
+    ]
+    text = {"role": "assistant", "content": CALL_TEXT}
+    environment = [text, {"role": "tool", "content": "3"}, text]
+    for made, executed in ((ran, [True, False]), ([text], [False]), (environment, [True, None])):
+        row = {
+            "step": 1,
+            "prompt": [{"role": "user", "content": "1 + 2?"}],
+            "completion": made,
+            "right": 1.0,
+            "advantage": 0.0,
+        }
+        trajectories, _ = read(write_parquet(tmp_path / "completions_00001.parquet", [row]))
+        calls = [call for step in trajectories[0].steps for call in step.calls]
+        assert [call.executed for call in calls] == executed, made
+
+
+def test_what_nobody_could_parse_was_not_executed(tmp_path: Path) -> None:
+    broken = {"role": "assistant", "content": '<tool_call>\n{"name": "add", "argu\n</tool_call>'}
+    row = {
+        "step": 1,
+        "prompt": [{"role": "user", "content": "1 + 2?"}],
+        "completion": [broken],
+        "right": 1.0,
+        "advantage": 0.0,
+    }
+    trajectories, _ = read(write_parquet(tmp_path / "completions_00001.parquet", [row]))
+    assert [(call.invalid, call.executed) for call in trajectories[0].steps[0].calls] == [("unparsable", False)]

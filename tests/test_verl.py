@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+import trajlab
 from trajlab.formats import verl
+from trajlab.measures.catalogue import BY_NAME
+from trajlab.measures.compute import estimate
+from trajlab.measures.frame import Population, Trajectories, select
 from trajlab.records import Problem, Trajectory
 from trajlab.schema import TRAJECTORIES
 from trajlab.sources.files import Bundle, SourceFile
@@ -73,6 +77,30 @@ def test_recognised(tmp_path: Path, row: dict[str, Any], variant: str) -> None:
 )
 def test_not_recognised(tmp_path: Path, row: dict[str, Any]) -> None:
     assert verl.recognise(Probe(write(tmp_path, row))) is None
+
+
+def told_by(folder: Path, *outputs: str) -> Trajectories:
+    lines = [OLDEST | {"input": PROMPT.replace("Total", str(n)), "output": text} for n, text in enumerate(outputs)]
+    write(folder / "logs", *lines)
+    corpus = trajlab.ingest(folder / "logs", out=folder / "corpus")
+    return select(corpus, Population(run=corpus.runs[0]))
+
+
+def test_calls_that_were_never_executed_did_nothing(tmp_path: Path) -> None:
+    ran = OUTPUT.replace('"price", "arguments": {"item": "cup"}', '"python", "arguments": {"code": "1"}')
+    broken = '<tool_call>\n{"name": "python", "argu'
+    found = told_by(tmp_path, ran, broken).frame.sort("task_id")
+    assert sorted(found["n_invalid"].to_list()) == [0, 1]
+    assert found["any_test"].to_list() == [False, False]
+
+
+def test_labels_are_not_observed_where_only_the_idle_have_them(tmp_path: Path) -> None:
+    population = told_by(tmp_path, OUTPUT, "No call.")
+    assert population.frame["any_test"].null_count() == 2
+    found = estimate(population.frame, BY_NAME["any_test_rate"])
+    assert (found.value, found.missing) == (None, 2)
+    only_idle = told_by(tmp_path / "idle", "No call.")
+    assert only_idle.frame["any_test"].to_list() == [False]
 
 
 def test_recognised_without_step_by_file_name_and_behind_a_bad_line(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from trajlab.behavior.repetition import repetition_facts
 from trajlab.behavior.results import RESULTS_VERSION
 from trajlab.behavior.rules import RULES_VERSION as SHELL_RULES
 from trajlab.behavior.shell import Row, understood
+from trajlab.behavior.termination import ENDED
 from trajlab.behavior.think import think_facts
 from trajlab.behavior.tools import decoded_arguments, kind_of_tool, labels_of_tool
 from trajlab.behavior.verification import WORKS, Work
 from trajlab.records import ToolCall, Trajectory
-from trajlab.schema import LABELS
+from trajlab.schema import BEHAVIOUR, LABELS
 
-RULES_VERSION = f"behaviour-4+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
+RULES_VERSION = f"behaviour-5+{SHELL_RULES}+{HACK_RULES_VERSION}+paths-{PATHS_VERSION}+results-{RESULTS_VERSION}"
 """Written to every behaviour row: a corpus of another version is stale."""
 
 
@@ -37,6 +38,10 @@ class Derived(msgspec.Struct):
     hits: list[Row]
 
 
+_NOTHING_RECORDED: Row = (*[None] * (len(BEHAVIOUR.names) - 2), RULES_VERSION)
+"""Of one that ended and holds not one message nothing is known of what the agent did: not that it did nothing."""
+_HAS_ACTED = frozenset({ENDED, "success", "task_failure", "invalid_action", "truncated_budget"})
+"""Ends that only a trajectory with a turn comes to; before any other there may have been nothing to record."""
 _TEST_MASK = mask_of(frozenset(label for label in LABELS if label.startswith("test:")))
 _SUITE_MASK = mask_of(frozenset({"test:all", "test:part"}))
 _EDIT_MASK = mask_of(frozenset({"edit"}))
@@ -73,6 +78,8 @@ def derive(
         Rows in the column order of the derived tables, without the id; those of ``commands`` are one for each call,
         with the facts of all its simple commands.
     """
+    if not trajectory.steps and not trajectory.messages and trajectory.termination in _HAS_ACTED:
+        return Derived([], _NOTHING_RECORDED, [], [], [])
     work = Work()
     commands, calls, masks = _label_calls(trajectory, work)
     hits = hack_candidates(calls, masks, trajectory.task_id)
@@ -179,11 +186,15 @@ def _repetition(calls: Sequence[ToolCall], requests: Sequence[int], tail_repetit
 
 
 def _labelled(calls: Sequence[ToolCall], masks: Sequence[int], *, wrote: bool) -> bool:
-    """What the calls do could be known of at least one; without calls, that an agent which wrote made none.
+    """What the calls do could be known of at least one, or none of them was executed: then they did nothing.
 
-    A trajectory without calls and without text is empty and tells nothing.
+    An agent that wrote and made no call did nothing, too. A trajectory without calls and without text is empty and
+    tells nothing.
     """
-    return (wrote and not calls) or any(masks) or any(call.command is not None for call in calls)
+    if not calls:
+        return wrote
+    known = any(masks) or any(call.command is not None for call in calls)
+    return known or all(call.executed is False for call in calls)
 
 
 class _ToldBy(dict[int, tuple[list[int], bool, bool, bool]]):

@@ -13,6 +13,7 @@ import polars as pl
 from trajlab.corpus.corpus import Corpus
 from trajlab.corpus.coverage import MORE
 from trajlab.corpus.lost import LOST
+from trajlab.corpus.of_run import rows_of_run
 from trajlab.errors import UsageError
 from trajlab.measures.changes import Changes
 from trajlab.measures.compute import Measured
@@ -113,21 +114,18 @@ def whole(measured: list[Measured]) -> dict[str, Estimate]:
 
 def read_state(corpus: Corpus, run: str | None) -> Reading:
     """State of the reading; problems before a run was known count for every run."""
-    problems = corpus.problems.collect()
-    sources = corpus.sources.collect()
+    problems, sources, coverage = (
+        rows.collect() if run is None else rows_of_run(corpus, rows, run)
+        for rows in (corpus.problems, corpus.sources, corpus.coverage)
+    )
     trajectories = corpus.trajectories.select("run", "logged_steps", "n_steps").collect()
     totals = corpus.totals.filter(pl.col("agrees").is_not_null()).collect()
     if run is not None:
-        problems = problems.filter((pl.col("run") == run) | pl.col("run").is_null())
-        sources = sources.filter(pl.col("run") == run)
-        trajectories = trajectories.filter(pl.col("run") == run)
-        totals = totals.filter(pl.col("run") == run)
-    coverage = corpus.coverage.collect()
-    if run is not None:
-        coverage = coverage.filter(pl.col("run") == run)
+        sources, coverage = (rows.filter(pl.col("run").is_not_null()) for rows in (sources, coverage))
+        trajectories, totals = (rows.filter(pl.col("run") == run) for rows in (trajectories, totals))
     codes = problems.group_by("code").len().sort("code")
     counts = dict(zip(codes["code"].to_list(), codes["len"].to_list(), strict=True))
-    stated = trajectories.filter(pl.col("logged_steps").is_not_null())
+    stated = trajectories.filter(pl.col("logged_steps").is_not_null()).with_columns(pl.col("n_steps").fill_null(0))
     read = sources.filter(pl.col("role").is_in(["log", "companion", "metrics"]))
     formats = read.group_by("format").len().sort("format")
     return Reading(

@@ -300,7 +300,7 @@ def _coverage(folder: Path, manifest: Manifest, summaries: list[UnitSummary], ov
         for item in manifest.claims
         if item.role in ("unclaimed", "unreadable") and item.file.relpath in unread
     ]
-    steps = scan_parts(folder, manifest, "behaviour").select("trajectory_id", "n_steps")
+    steps = scan_parts(folder, manifest, "behaviour").select("trajectory_id", pl.col("n_steps").fill_null(0))
     own = overlay.lazy().select("trajectory_id", "root", "source", "termination", "logged_steps")
     trajectories = own.join(steps, on="trajectory_id", how="left")
     calls, commands = (scan_parts(folder, manifest, name) for name in ("tool_calls", "commands"))

@@ -135,6 +135,7 @@ def stored_trajectories(part: Path) -> Iterator[tuple[dict[str, Any], Trajectory
             variant=row["variant"],
             ordinal=row["ordinal"],
             task_id=row["task_id"],
+            termination=row["logged_termination"],
             tools_offered=None if offered is None else offered.split(),
             messages=[Message(prompt["role"], told.get(("prompt", n), ""), prompt["after_step"])
                       for n, prompt in enumerate(prompts.get(key, []))],

@@ -127,7 +127,10 @@ class Conversation:
         self._last_parsed: tuple[str, str | None] = ("", None)
 
     def fill(self, messages: list[ChatMessage]) -> None:
-        """Take all messages; calls that nothing answered were not executed, in the last turn that is not known."""
+        """Take all messages; calls that nothing answered were not executed, in the last turn that is not known.
+
+        What nobody could parse was executed in no turn.
+        """
         by_id, waiting = self._by_id, self._open
         for message in messages:
             if message.type is None and message.content.__class__ is str:
@@ -144,7 +147,8 @@ class Conversation:
             self._take(message)
         last = self.steps[-1].calls if self.steps else []
         for call in waiting.values():
-            call.executed = None if any(call is other for other in last) else False
+            may_have_run = call.invalid is None and any(call is other for other in last)
+            call.executed = None if may_have_run else False
 
     def unclosed(self, text: str) -> str | None:
         """The tag that is open when a text of the agent ends; that of the last turn is known already."""

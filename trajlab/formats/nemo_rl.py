@@ -96,7 +96,10 @@ def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list
     mask = numbers(fields, "token_loss_mask")
     if mask is None:
         return
-    trajectory.completion_tokens = int(np.count_nonzero(mask == 1))
+    whole = fields.whole("input_lengths")
+    cut = whole is not None and not 0 <= whole <= len(mask)
+    if not cut:
+        trajectory.completion_tokens = int(np.count_nonzero(mask == 1))
     arrays = {name: numbers(fields, name) for name in ("generation_logprobs", "prev_logprobs", "advantages")}
     behaviour, policy, advantages = arrays.values()
     lengths = {"token_loss_mask": len(mask), "token_ids": len(fields.items("token_ids")) or None}
@@ -109,11 +112,9 @@ def _add_tokens(trajectory: Trajectory, fields: Fields, row: Row, problems: list
         trained[:] = False
     add_ratios(facts, policy, behaviour, trained)
     add_advantages(facts, advantages, trained)
-    whole = fields.whole("input_lengths")
-    if whole is not None and not 0 <= whole <= len(mask):
+    if cut:  # what the rest of the mask keeps is not known
         message = f"`input_lengths` states {whole:,} tokens, the arrays hold {len(mask):,}: they are cut"
         problems.append(row.problem("token_lengths", message))
-        facts.trained_tokens = int(np.count_nonzero(trained))
         return
     end = len(mask) if whole is None else whole
     if whole is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from trajlab.formats import Variant
 from trajlab.formats._trainer_rows import Fields, Row, digest, prompt_task, reward_parts, rows
 from trajlab.formats._trainer_turns import chat_messages, fill_from_messages, fill_from_text, prompt_text
-from trajlab.records import Problem, Trajectory
+from trajlab.records import Problem, Step, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import parquet_rows
@@ -98,7 +98,9 @@ class _Reader:
             return prompt if isinstance(prompt, str) else ""
         fields = Fields(row.value, row, problems)
         before = chat_messages(fields.items("prompt"), row, problems)
-        fill_from_messages(trajectory, before, chat_messages(fields.items("completion"), row, problems))
+        made = fields.items("completion")
+        fill_from_messages(trajectory, before, chat_messages(made, row, problems))
+        _settle(trajectory.steps, [message for message in made if isinstance(message, dict)])
         return prompt_text(trajectory.messages)
 
     def _group_of(self, step: int | None, prompt: str) -> str:
@@ -109,6 +111,21 @@ class _Reader:
             self._prompt = name
             self._group = self._groups[key] = self._groups.get(key, 0) + 1
         return name if self._group == 1 else f"{name}:{self._group}"
+
+
+def _settle(steps: Sequence[Step], made: Sequence[dict[str, Any]]) -> None:
+    """Calls in the text of a last message without ``tool_calls``: TRL parsed none of them, so it ran none.
+
+    Where a call was answered and no message has any, something else than TRL may run what it finds in texts.
+    """
+    if not steps or not made or made[-1].get("tool_calls"):
+        return
+    native = any(message.get("tool_calls") for message in made)
+    if not native and any(call.executed for step in steps for call in step.calls):
+        return
+    for call in steps[-1].calls:
+        if call.executed is None:
+            call.executed = False
 
 
 def _reward_names(bundle: Bundle) -> tuple[list[str] | None, Problem | None]:

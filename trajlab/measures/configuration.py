@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from trajlab.corpus.corpus import Corpus
+from trajlab.corpus.of_run import rows_of_run
 from trajlab.errors import read_named
 
 CONFIG_NAMES = ("config.yaml", "config.yml")
@@ -80,7 +81,7 @@ def _from_table(rows: pl.DataFrame) -> Configuration:
 def _file(corpus: Corpus, run: str) -> tuple[str, str] | None:
     """Path and text of the configuration nearest to the run's logs."""
     everything = corpus.sources.collect()
-    own = everything.filter(pl.col("run").eq_missing(run) | pl.col("run").is_null())
+    own = rows_of_run(corpus, corpus.sources, run)
     logs = own.filter((pl.col("role") == "log") | ((pl.col("role") == "metrics") & (pl.col("run") == run)))
     # A run of which there is only a metric log is named for that log, the files beside it for their folder.
     sources = own if (logs["role"] == "log").any() else everything

@@ -8,11 +8,17 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from trajlab.behavior.hack_rules import TIERS
 from trajlab.behavior.termination import ERRORS
 from trajlab.corpus.corpus import Corpus
 from trajlab.errors import UsageError
 
 QUARTERS = 4
+LABELLED = (
+    "any_test", "suite_run", "n_project_edits", "n_executes_before", "n_edits_with_path",
+    *(f"n_hack_{tier}" for tier in TIERS),
+)  # fmt: skip
+"""Columns that are known where labels are."""
 WHOLE = "all"
 """Name of the period where a run is not divided."""
 
@@ -112,6 +118,7 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
         raise UsageError("run", f"no run {population.run!r}", f"one of {found}", "Name one of them")
     aside = current["superseded"] | current["duplicate"]
     current = current.filter(~aside) if aside.any() else current
+    current = _without_idle_labels(current)
     current, threshold_used = _with_threshold(current, population.correct_threshold)
     current, epochs_from = _with_logged_epochs(corpus, current, population)
     asked, population = population, _with_known_periods(current, population)
@@ -127,6 +134,18 @@ def select(corpus: Corpus, population: Population) -> Trajectories:
     if not names:
         current, names = current.with_columns(period=pl.lit(WHOLE)), [WHOLE]
     return Trajectories(asked, current, int(aside.sum()), unplaced, names, population.by, threshold_used, epochs_from)
+
+
+def _without_idle_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Labels are not observed in a run of which only idle trajectories have them.
+
+    A trajectory that executed no call did nothing, whatever its tools are. Where no other has labels because no tool
+    of the run is known, a rate over the idle ones would speak of them alone, and always be 0.
+    """
+    labelled, idle = frame["any_test"].is_not_null(), (frame["n_executed"] == 0).fill_null(value=False)
+    if (labelled & ~idle).any() or not (~labelled & ~idle).any():
+        return frame
+    return frame.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in LABELLED)
 
 
 def _with_known_periods(frame: pl.DataFrame, population: Population) -> Population:

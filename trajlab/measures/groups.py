@@ -25,7 +25,7 @@ class Groups(msgspec.Struct):
 
 
 class PassRates(msgspec.Struct):
-    """pass@k and pass^k by k; the attempts at a task of one period together."""
+    """pass@k and pass^k by k; all attempts at a task together, whatever their period."""
 
     tasks: int
     attempts: dict[int, int]

@@ -6,6 +6,7 @@ from trajlab.checks.facts import Reading
 from trajlab.corpus.field_sample import RECORDS, SOURCES
 from trajlab.report.tables import details, plain_table
 from trajlab.report.text import Html
+from trajlab.stats import per_cent
 
 
 def understood(reading: Reading) -> list[Html]:
@@ -14,7 +15,7 @@ def understood(reading: Reading) -> list[Html]:
         {
             "of": name,
             "understood": f"{share.understood:,} of {share.seen:,}" if share.seen else "none there",
-            "share": "–" if share.share is None else f"{100 * share.share:.2f} %",
+            "share": "–" if share.share is None else f"{per_cent(share.share, 2)} %",
         }
         for name, share in reading.understood.items()
     ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-import polars as pl
 
 from trajlab.checks.finding import Finding
 from trajlab.checks.layers import COUNT
 from trajlab.checks.layers.base import LayerReport, listed, number
 from trajlab.checks.layers.onset import OnsetRow
+from trajlab.corpus.of_run import rows_of_run
 from trajlab.report.diagnosis_verdict import conclusion, panels, status_badge, told
 from trajlab.report.layer_plots import layer_panels, onset_timeline
 from trajlab.report.policy_section import calibration_table
@@ -267,8 +267,8 @@ def provenance(d: RunDiagnosis) -> Html:
         for name, signal in sorted(d.facts.signals.items())
     ]
     series = details(d.words.say("note.series"), _table(d, rows), note=str(len(rows)))
-    problems = d.corpus.problems.filter((pl.col("run") == d.facts.run) | pl.col("run").is_null())
-    first = problems.select("source", "line", "code", "message").head(50).collect()
+    problems = rows_of_run(d.corpus, d.corpus.problems, d.facts.run)
+    first = problems.select("source", "line", "code", "message").head(50)
     problem_table = (
         details(d.words.say("note.problems"), plain_table(first.to_dicts(), limit=50), note=str(first.height))
         if first.height

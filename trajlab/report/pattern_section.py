@@ -11,6 +11,7 @@ from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import stacked_shares
 from trajlab.report.tables import Column, details, estimate_table, facts, not_observed, plain_table
 from trajlab.report.text import Html, escape, join
+from trajlab.stats import per_cent
 
 GRAMS = 6
 """n-grams shown of each length."""
@@ -64,9 +65,9 @@ def heat_table(transitions: pl.DataFrame) -> Html:
 
 def _heat(share: float, title: str) -> str:
     """One cell: the page's first colour, mixed into whatever lies below, so that it fits light and dark."""
-    text = f"{100 * share:.0f}" if share >= 0.005 else "<1" if share > 0 else "·"
+    text = per_cent(share, 0) if share > 0 else "·"
     mixed = f"color-mix(in srgb, var(--c1,#3b7fb5) {round(70 * share)}%, transparent)"
-    return f'<td class=num style="background:{mixed}" title="{escape(title)}: {100 * share:.1f} %">{escape(text)}</td>'
+    return f'<td class=num style="background:{mixed}" title="{escape(title)}: {per_cent(share)} %">{escape(text)}</td>'
 
 
 def _name(letter: str) -> str:
@@ -137,7 +138,7 @@ def _clusters(found: Clusters, seed: int) -> Html:
 def _by_call(by_call: pl.DataFrame) -> Html:
     kinds = [name for name in by_call.columns if name not in ("call", "n")]
     rows = [
-        {"call": row["call"], "n": row["n"], **{_name(kind): f"{100 * row[kind]:.0f} %" for kind in kinds}}
+        {"call": row["call"], "n": row["n"], **{_name(kind): f"{per_cent(row[kind], 0)} %" for kind in kinds}}
         for row in by_call.iter_rows(named=True)
     ]
     return plain_table(rows, caption="n is the trajectories that have so many calls")

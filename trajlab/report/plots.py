@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trajlab.report.svg import BACKGROUND, INK, LINE, MUTED, SERIES, drawing, inline, label
 from trajlab.report.tables import EstimateLike, counted, interval, is_share, number
 from trajlab.report.text import Html
+from trajlab.stats import per_cent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -279,7 +280,7 @@ def _written_in(axes: Axes, start: Sequence[float], shares: Sequence[float]) -> 
     for row, share in enumerate(shares):
         if share >= 0.07:
             middle = start[row] + share / 2
-            axes.text(middle, row, f"{100 * share:.0f} %", ha="center", va="center", color=BACKGROUND, size=11)
+            axes.text(middle, row, f"{per_cent(share, 0)} %", ha="center", va="center", color=BACKGROUND, size=11)
 
 
 def _stacked_axes(axes: Axes, names: Sequence[str], empty: Sequence[int], unseen: str) -> None:

@@ -10,14 +10,17 @@ import polars as pl
 from trajlab.behavior.termination import CLASSES
 from trajlab.checks import ORDER
 from trajlab.checks.collapse import CODE as COLLAPSE
+from trajlab.corpus.of_run import rows_of_run
 from trajlab.measures.catalogue import BY_NAME, HOW_TO_LOG, MEASURES
 from trajlab.measures.compute import Measured
+from trajlab.measures.groups import TOO_EASY, TOO_HARD
 from trajlab.measures.quadrants import Quadrants
 from trajlab.measures.reconciled import reconciled
 from trajlab.report.course_page import told_first
 from trajlab.report.coverage_section import understood
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.plots import bars
+from trajlab.report.provenance_facts import UNOBSERVED, left_out, trained_on
 from trajlab.report.tables import (
     Column,
     badge,
@@ -93,6 +96,7 @@ def provenance(audit: EpochAudit) -> Html:
             "reconciled": f"{reading.reconciled:,} of {reading.reconcilable:,} totals that logs and companions state",
             "set aside": f"{t.set_aside:,} (superseded by a re-run, or copies)",
             "without a period": f"{t.unplaced:,}",
+            **left_out(audit),
             "behaviour rules": audit.corpus.rules,
         }
     )
@@ -125,10 +129,9 @@ def _reconciled(audit: EpochAudit) -> Html:
 
 def _first_problems(audit: EpochAudit) -> Html:
     run = audit.trajectories.population.run
-    rows = audit.corpus.problems
-    if run is not None:
-        rows = rows.filter((pl.col("run") == run) | pl.col("run").is_null())
-    first = rows.select("source", "line", "code", "message").head(50).collect()
+    problems = audit.corpus.problems
+    rows = problems.collect() if run is None else rows_of_run(audit.corpus, problems, run)
+    first = rows.select("source", "line", "code", "message").head(50)
     if first.is_empty():
         return Html("")
     return details("the first problems", plain_table(first.to_dicts(), limit=50))
@@ -161,8 +164,12 @@ def funnel(audit: EpochAudit) -> Html:
     ]
     rows = [{"stage": stage, "trajectories": n, "note": note} for stage, n, note in stages]
     rows += [
-        {"stage": stage, "trajectories": None, "note": "unobserved in rollout logs"}
-        for stage in ("accepted by freshness and ratio gates", "effective action tokens", "optimizer updates")
+        {"stage": stage, "trajectories": n, "note": note}
+        for stage, n, note in (
+            ("accepted by freshness and ratio gates", None, UNOBSERVED),
+            ("effective action tokens", *trained_on(audit)),
+            ("optimizer updates", None, UNOBSERVED),
+        )
     ]
     sums = {
         name.replace("_", " "): f"{number(float(frame[name].sum()))} {unit}, recorded for {frame[name].count():,}"
@@ -336,7 +343,11 @@ def groups(audit: EpochAudit) -> Html:
     else:
         sizes = ", ".join(f"{count:,} of {size}" for size, count in audit.groups.sizes.items())
         parts.append(facts({"group sizes": sizes}))
-        rows = [{"groups that are": n.replace("_", " "), "share": e} for n, e in audit.groups.shares.items()]
+        lines = {"too_easy": f" (at least {TOO_EASY:.0%} correct)", "too_hard": f" (at most {TOO_HARD:.0%} correct)"}
+        rows = [
+            {"groups that are": n.replace("_", " ") + lines.get(n, ""), "share": e}
+            for n, e in audit.groups.shares.items()
+        ]
         columns = [Column("groups that are", "groups that are"), Column("share", "share")]
         parts.append(estimate_table(rows, columns, caption=f"of {audit.groups.n:,} groups of two or more"))
     if audit.pass_rates is None:
@@ -349,8 +360,12 @@ def groups(audit: EpochAudit) -> Html:
 
         table = [{"k": str(k), "at": over_tasks(rates.at_k[k]), "hat": over_tasks(rates.hat_k[k])} for k in rates.at_k]
         columns = [Column("k", "k"), Column("at", "pass@k", "share"), Column("hat", "pass^k", "share")]
-        attempts = ", ".join(f"{tasks:,} tasks with {n}" for n, tasks in rates.attempts.items())
-        parts.append(estimate_table(table, columns, caption=f"over tasks; attempts: {attempts}"))
+        attempts = ", ".join(
+            f"{tasks:,} {'task' if tasks == 1 else 'tasks'} with {n}" for n, tasks in rates.attempts.items()
+        )
+        pooled = len(audit.trajectories.periods) > 1
+        of_all = "; of all periods together, so of more than one policy" if pooled else ""
+        parts.append(estimate_table(table, columns, caption=f"over tasks; attempts: {attempts}{of_all}"))
     return join(parts, "\n")
 
 

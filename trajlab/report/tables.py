@@ -9,6 +9,7 @@ import msgspec
 
 from trajlab.checks.finding import Status
 from trajlab.report.text import Html, cap, escape, join, without_colours
+from trajlab.stats import per_cent
 
 NOT_RECORDED = Html('<span class="null" title="not recorded">–</span>')
 STATUS_WORDS: dict[str, str] = {
@@ -64,7 +65,7 @@ def number(value: float | None, share: bool = False) -> str:
     if value is None:
         return "–"
     if share:
-        return f"{100 * value:.1f} %"
+        return f"{per_cent(value)} %"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -74,8 +75,11 @@ def interval(estimate: EstimateLike, share: bool) -> str:
     """``[41.2, 52.5]``; an end that the data cannot bound says so; empty without any interval."""
     if estimate.low is None and estimate.high is None:
         return ""
-    ends = ["not bounded" if end is None else number(end, share) for end in (estimate.low, estimate.high)]
-    return f"[{ends[0].removesuffix(' %')}, {ends[1].removesuffix(' %')}]"
+    low, high = (
+        "not bounded" if end is None else f"{100 * end:.1f}" if share else number(end)
+        for end in (estimate.low, estimate.high)
+    )
+    return f"[{low}, {high}]"
 
 
 def counted(estimate: EstimateLike, share: bool, unseen: str = "not observed") -> str:

@@ -14,6 +14,12 @@ _VERIFIED = (
     "any_test_rate", "suite_run_rate", "inline_rate", "script_rate", "static_rate", "executes_before_rate",
     "verified_rate", "stale_rate", "read_back_rate", "submitted_unverified_rate", "submitted_failing_rate",
 )  # fmt: skip
+_READINGS = Html(
+    '<p class="more">A measure is not observed where it does not apply: nothing of the project was edited, no test was '
+    "run, nothing was submitted. A call of the agent's own script that is known to write files of the project or its "
+    "tests is an edit and no verification. Deleting what the agent itself made is no project edit, nor is putting back "
+    "a file that it had not changed. Showing a file in the same call, after the edit, reads it back.</p>"
+)
 
 
 def verification(audit: EpochAudit) -> Html:
@@ -29,7 +35,7 @@ def verification(audit: EpochAudit) -> Html:
         )
         for when in ("first", "last")
     ]
-    return join([*ladders, shown, _verified_by_verdict(audit)], "\n")
+    return join([*ladders, shown, _READINGS, _verified_by_verdict(audit)], "\n")
 
 
 def _verified_by_verdict(audit: EpochAudit) -> Html:

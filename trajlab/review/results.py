@@ -14,7 +14,7 @@ from trajlab.review.answers import Agreement, agreement
 from trajlab.review.estimates import Judged, by_stratum, judge, next_labels, precision_of_hits, shares_of_answers
 from trajlab.review.labels import Labels, values_of
 from trajlab.review.manifest import Sample
-from trajlab.stats import Estimate
+from trajlab.stats import Estimate, per_cent
 
 SHOWN_DISPUTES = 20
 """Disagreements that the text names; `Results.to_dict` has all."""
@@ -178,7 +178,7 @@ def _share(estimate: Estimate) -> str:
         return estimate.method
     low, high = (f"{100 * (end or 0):.1f}" for end in (estimate.low, estimate.high))
     missing = f", {estimate.missing} not labelled" if estimate.missing else ""
-    return f"{100 * estimate.value:.1f} % [{low}, {high}], n {estimate.denominator:,.0f}{missing} ({estimate.method})"
+    return f"{per_cent(estimate.value)} % [{low}, {high}], n {estimate.denominator:,.0f}{missing} ({estimate.method})"
 
 
 def _gain(row: dict[str, float]) -> str:
@@ -190,6 +190,6 @@ def _hit(row: dict[str, object]) -> str:
     if row["precision"] is None:
         return f"no verdict on {row['hits']} hits{tied}"
     low, high = (f"{100 * float(str(row[end])):.1f}" for end in ("low", "high"))
-    share = 100 * float(str(row["precision"]))
+    share = per_cent(float(str(row["precision"])))
     counts = f"{row['positive']} of {row['labelled']}; {row['hits']} hits{tied}"
-    return f"{share:.1f} % [{low}, {high}], {counts} ({row['method']})"
+    return f"{share} % [{low}, {high}], {counts} ({row['method']})"

@@ -68,7 +68,8 @@ CALL_RESULTS = Table(
     ),
 )
 
-_NO_LABEL = "calls, none of which could be labelled; or neither calls nor text"
+_NO_MESSAGE = "it ended as only one with a turn does, and not one message is logged"
+_NO_LABEL = "calls, some executed, none of which could be labelled; or neither calls nor text"
 _NO_EDIT = "no project edit whose path is known"
 _NO_EDIT_CALL = "no edit call"
 _UNKNOWN_LABELS = _NO_LABEL
@@ -79,12 +80,12 @@ BEHAVIOUR = Table(
     "derived",
     (
         _ID,
-        _c("n_steps", "int", "steps", "", "steps"),
-        _c("n_messages", "int", "messages", "", "messages"),
-        _c("n_calls", "int", "tool calls of the agent, well formed or not", "", "calls"),
+        _c("n_steps", "int", "steps", _NO_MESSAGE, "steps"),
+        _c("n_messages", "int", "messages", _NO_MESSAGE, "messages"),
+        _c("n_calls", "int", "tool calls of the agent, well formed or not", _NO_MESSAGE, "calls"),
         _c("n_executed", "int", "calls that got a result", "the log cannot tell", "calls"),
-        _c("n_invalid", "int", "calls unparsable, unknown or refused, and refused turns", "", "calls"),
-        _c("n_shell", "int", "shell calls", "", "calls"),
+        _c("n_invalid", "int", "calls unparsable, unknown or refused, and refused turns", _NO_MESSAGE, "calls"),
+        _c("n_shell", "int", "shell calls", _NO_MESSAGE, "calls"),
         _c("tool_used", "bool", "at least one executed call", "the log cannot tell"),
         _c("hollow", "bool", "no executed call and no agent text", "the log cannot tell"),
         _c("think_offered", "bool", "a think tool is offered or was called", "tools offered are not recorded"),
@@ -118,9 +119,12 @@ BEHAVIOUR = Table(
             "compression of the last 10,000 characters over 10",
             "fewer than 1,000 characters",
         ),
-        *(_c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", "", "calls") for label in LABELS),
-        _c("n_test", "int", "calls that run tests in any scope", "", "calls"),
-        _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", "", "calls"),
+        *(
+            _c(f"n_{label_column(label)}", "int", f"calls with the label `{label}`", _NO_MESSAGE, "calls")
+            for label in LABELS
+        ),
+        _c("n_test", "int", "calls that run tests in any scope", _NO_MESSAGE, "calls"),
+        _c("n_executes", "int", "calls that execute tests, inline code (no edit) or scripts", _NO_MESSAGE, "calls"),
         _c("any_test", "bool", "runs any test", _NO_LABEL),
         _c("suite_run", "bool", "runs a test suite (all or part)", _NO_LABEL),
         _c("first_edit_call", "int", "call of the first edit", "no edit"),

@@ -14,7 +14,7 @@ from trajlab.stats.change_points import ChangePoint, change_point, change_points
 from trajlab.stats.critic import ExplainedVariance, explained_variance
 from trajlab.stats.decomposition import Decomposition, decompose
 from trajlab.stats.differences import difference, inverted_difference_test, paired_difference, task_differences
-from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed
+from trajlab.stats.estimate import NOT_OBSERVED, Estimate, Test, not_observed, per_cent
 from trajlab.stats.intervals import mean, proportion, ratio, wilson
 from trajlab.stats.multiple import holm
 from trajlab.stats.paired import (
@@ -91,6 +91,7 @@ __all__ = [
     "paired_t_test",
     "pass_at_k",
     "pass_hat_k",
+    "per_cent",
     "permutation_test",
     "policy_gradient",
     "power_of_difference",

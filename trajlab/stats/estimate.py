@@ -50,7 +50,7 @@ class Estimate(msgspec.Struct, frozen=True):
             return self.method
         is_share = self.method.startswith("Wilson")
         scale, digits = (100.0, 1) if is_share else (1.0, None)
-        text = _number(self.value * scale, digits) + (" %" if is_share else "")
+        text = f"{per_cent(self.value)} %" if is_share else _number(self.value, None)
         if self.low is not None or self.high is not None:
             low, high = (
                 "not bounded" if end is None else _number(end * scale, digits) for end in (self.low, self.high)
@@ -90,6 +90,14 @@ class Test(msgspec.Struct, frozen=True):
 def not_observed(missing: int = 0, clusters: int | None = None) -> Estimate:
     """An estimate over nothing."""
     return Estimate(None, None, None, None, 0.0, NOT_OBSERVED, clusters, missing)
+
+
+def per_cent(share: float, digits: int = 1) -> str:
+    """A share in per cent: ``46.8``; what is neither 0 nor 1 is not rounded to it: ``<0.1``, ``>99.9``."""
+    text, least = f"{100 * share:.{digits}f}", 10.0**-digits
+    if share > 0 and float(text) <= 0:
+        return f"<{least:.{digits}f}"
+    return f">{100 - least:.{digits}f}" if share < 1 and float(text) >= 100 else text
 
 
 def _number(value: float, digits: int | None) -> str:

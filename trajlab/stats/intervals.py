@@ -253,7 +253,11 @@ def _ratio_of_clusters(
     else:
         variance = linearised_variance(value, numerators, denominators)
         low, high = t_interval(value, variance, degrees_of_freedom(denominators), confidence)
-        method = f"t, linearised ratio{by_task}" if variance > 0 else f"no variation among {count} units: no interval"
+        method = (
+            f"t, linearised ratio{by_task}"
+            if variance > 0
+            else f"no variation among {count} {'tasks' if clustered else 'units'}: no interval"
+        )
     return Estimate(value, low, high, total, n, method, rows.groups if clustered else None, rows.missing)
 
 
@@ -299,5 +303,6 @@ def mean(values: npt.ArrayLike, clusters: npt.ArrayLike | None = None, confidenc
     else:
         variance = linearised_variance(value, sums(rows.values, rows.codes, rows.groups), sizes)
         low, high = t_interval(value, variance, degrees_of_freedom(sizes), confidence)
-        method = f"t{by_task}" if variance > 0 else f"no variation among {n} values: no interval"
+        among = f"{n} values" if rows.codes is None else f"{rows.groups} tasks"
+        method = f"t{by_task}" if variance > 0 else f"no variation among {among}: no interval"
     return Estimate(value, low, high, total, float(n), method, rows.groups if by_task else None, rows.missing)

@@ -17,7 +17,7 @@ from trajlab.measures.course import Course
 from trajlab.measures.group_signal import GroupSignal
 from trajlab.measures.score_series import ScoreSeries
 from trajlab.measures.signals import Signal, first_of
-from trajlab.stats import Estimate
+from trajlab.stats import Estimate, per_cent
 from trajlab.stats.sequential import recent
 
 SEVERITY = {"alarm": 0, "warn": 1, "ok": 2, "unobserved": 3, "not_applicable": 4}
@@ -243,7 +243,7 @@ def number(value: float | None) -> str:
 
 def percent(value: float | None, digits: int = 1) -> str:
     """A share in percent."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
+    return "–" if value is None else f"{per_cent(value, digits)} %"
 
 
 def listed(steps: Sequence[int], most: int = 8) -> str:

@@ -233,7 +233,7 @@ def over_the_run(words: Words, side: Side) -> list[Block]:
         blocks.append(Paragraph(words.say("course.by_steps")))
     elif side.trajectories.periods_by == "epoch" and side.trajectories.epochs_from == "metrics":
         blocks.append(Paragraph(words.say("course.by_metrics")))
-    varying, never, constant, unseen = _sorted(side)
+    varying, never, constant, sparse, unseen = _sorted(side)
     ticks = [words.tick(period) for period in periods]
     for group in GROUPS:
         series = {words.measure(n): side.sequence(n) for n in varying if BY_NAME[n].section in group}
@@ -248,24 +248,30 @@ def over_the_run(words: Words, side: Side) -> list[Block]:
         blocks.append(Paragraph(words.say("course.constant", list=words.list(values))))
     if never:
         blocks.append(Paragraph(words.say("course.never", list=words.list([words.measure(n) for n in never]))))
-    if unseen:
-        titles = words.list([words.measure(n) for n in unseen])
-        blocks.append(words.tell("unobserved", "course.unseen", list=titles))
+    for key, names in (("course.sparse", sparse), ("course.unseen", unseen)):
+        if names:
+            blocks.append(words.tell("unobserved", key, list=words.list([words.measure(n) for n in names])))
     return blocks
 
 
-def _sorted(side: Side) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Measures that differ between periods, are zero in all, are the same in all, are never observed."""
-    varying, never, constant, unseen = [], [], [], []
+def _sorted(side: Side) -> tuple[list[str], list[str], list[str], list[str], list[str]]:
+    """Measures that differ between periods, are zero in all, the same in all, too seldom observed, never observed.
+
+    Too seldom is not in every period, or not for half of the trajectories.
+    """
+    varying, never, constant, sparse, unseen = [], [], [], [], []
     for measure in MEASURES:
         found = side.sequence(measure.name)
         values = {e.value for e in found} - {None}
+        missing = sum(e.missing for e in found)
         if not values:
             unseen.append(measure.name)
+        elif len(values) == 1 and (any(e.value is None for e in found) or 2 * missing > side.trajectories.frame.height):
+            sparse.append(measure.name)
         elif values == {0.0}:
             never.append(measure.name)
         elif len(values) == 1:
             constant.append(measure.name)
         else:
             varying.append(measure.name)
-    return varying, never, constant, unseen
+    return varying, never, constant, sparse, unseen

@@ -16,7 +16,7 @@ from trajlab.report.written.course import course
 from trajlab.report.written.document import Block, Bullets, Cell, Paragraph, Section, Shown, Table
 from trajlab.report.written.partition_section import partition_blocks, score_sources
 from trajlab.report.written.words import Words
-from trajlab.stats import Estimate, not_observed
+from trajlab.stats import Estimate, not_observed, per_cent
 
 ALWAYS = ("mean_steps", "one_step_rate", "two_step_rate", "three_plus_step_rate", "tool_use_rate")
 WHERE_SEEN = (
@@ -268,7 +268,7 @@ def _steps_used(words: Words, side: Side) -> Cell:
     mean = side.estimate("mean_steps").value
     if limit is None or mean is None or not limit.isdecimal() or len(limit) > 18 or int(limit) == 0:
         return words.say("word.not_observed")
-    return Shown(f"{100 * mean / int(limit):.0f} %", "", f"{mean:.2f} / {limit}")
+    return Shown(f"{per_cent(mean / int(limit), 0)} %", "", f"{mean:.2f} / {limit}")
 
 
 def quadrants(words: Words, sides: Sequence[Side]) -> Section:

@@ -13,6 +13,7 @@ from trajlab.measures.contrast import Contrast
 from trajlab.measures.stages import OWN
 from trajlab.report.tables import EstimateLike, number
 from trajlab.report.written.document import Paragraph, Shown, Tone
+from trajlab.stats import per_cent
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[str, ...] = get_args(Language)
@@ -112,7 +113,8 @@ class Words:
         unseen = self.say("word.missing", n=f"{missing:,}") if missing else ""
         unit = " %" if share else ""
         interval = f"[{ends[0]}, {ends[1]}]" if bounded else self.say("word.no_interval")
-        return Shown(_plain(found.value, share, digits) + unit, interval, count, found.method, unseen)
+        value = per_cent(found.value, digits) if share else number(found.value)
+        return Shown(value + unit, interval, count, found.method, unseen)
 
     def of_measure(self, name: str, found: EstimateLike) -> Shown:
         """The estimate of a measure, a share as a percentage."""
