@@ -15,6 +15,7 @@ from corpora_in_tests import SAMPLES, contents, run_command
 import trajlab
 from trajlab.errors import ExitCode
 from trajlab.measures.frame import Population
+from trajlab.report import sections
 from trajlab.report.audit import AuditResult
 from trajlab.report.epoch_audit import EpochAudit
 from trajlab.report.result import SCHEMA_FILE, Measure, Result
@@ -245,3 +246,12 @@ def test_one_sided_populations_give_a_whole_report(tmp_path: Path) -> None:
         assert not EXTERNAL.search(page)
         assert "not observed" in page.lower()
         assert "Traceback" not in page
+
+
+def test_the_page_says_what_behaviour_leaves_out_and_what_was_trained_on() -> None:
+    errors = EpochAudit(trajlab.read(SAMPLES / "openhands_sdk" / "provider_error"), Population())
+    assert "1, in no behaviour rate" in sections.provenance(errors)
+    trained = sections.funnel(EpochAudit(trajlab.read(SAMPLES / "nemo_rl"), Population()))
+    assert "tokens that the loss mask keeps, known for " in trained
+    untold = sections.funnel(errors)
+    assert "tokens that the loss mask keeps" not in untold and "unobserved in rollout logs" in untold

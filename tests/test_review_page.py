@@ -392,7 +392,11 @@ def test_logs_of_every_format_open(open_page: Open, tmp_path: Path) -> None:
 
 def _one_of_each_format(corpus: Corpus) -> dict[str, Any]:
     """Of each format the longest, and the shortest of all, which has no step."""
-    table = corpus.current.select("trajectory_id", "format", "n_steps").sort("n_steps", "trajectory_id").collect()
+    table = (
+        corpus.current.select("trajectory_id", "format", "n_steps")
+        .sort("n_steps", "trajectory_id", nulls_last=True)
+        .collect()
+    )
     ids = {str(frame["trajectory_id"][-1]) for _, frame in table.group_by("format")} | {table["trajectory_id"][0]}
     assert table["n_steps"][0] == 0
     return {"id": "each", "items": [{"trajectory_id": key} for key in sorted(ids)]}

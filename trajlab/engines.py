@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from queue import SimpleQueue
 from threading import Thread
@@ -59,9 +59,9 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     results: SimpleQueue[Result | _Failure] = SimpleQueue()
     pool = ProcessPoolExecutor(max_workers=jobs - 1, mp_context=get_context("spawn"), initializer=_start_worker)
     try:
-        with _unseen_main():
-            for _ in range(jobs - 1):
-                pool.submit(os.getpid)
+        starting = Thread(target=_start_processes, args=(pool, jobs - 1))
+        starting.start()
+        starting.join()
         for _ in range(jobs - 1):
             Thread(target=_hand_out, args=(pool, function, waiting, results), daemon=True).start()
         given = len(tasks)
@@ -78,16 +78,19 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextmanager
-def _unseen_main() -> Iterator[None]:
-    """Processes that start here do not import the caller's script.
+def _start_processes(pool: ProcessPoolExecutor, count: int) -> None:
+    """Start the processes of a pool, in a thread of its own.
 
-    They need nothing of it, and one without ``if __name__ == "__main__"`` would run again in each of them.
+    They hold back interrupts until they can end without a traceback. And they do not import the caller's script: they
+    need nothing of it, and one without ``if __name__ == "__main__"`` would run again in each of them.
     """
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        yield
+        for _ in range(count):
+            pool.submit(os.getpid)
     finally:
         sys.modules["__main__"] = main
 
@@ -114,9 +117,7 @@ def _hand_out(
     waiting: deque[Task],
     results: SimpleQueue[Result | _Failure],
 ) -> None:
-    """Keep one worker busy. One that is started here holds back interrupts until it can end without a traceback."""
-    if hasattr(signal, "pthread_sigmask"):  # not on Windows
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Keep one worker busy."""
     for task in _taken(waiting):
         try:
             results.put(pool.submit(function, task).result())
