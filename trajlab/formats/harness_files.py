@@ -20,6 +20,7 @@ VARIANTS = {
     "terminal_bench": Variant("terminal-bench 1: `run_metadata.json`, results of the whole run", frozenset()),
     "conversion": Variant("`convert.json`: what `trajlab convert` wrote, and what it could not", frozenset()),
     "openhands": Variant("OpenHands: `metadata.json` of a benchmark, `TASKS.json`", frozenset()),
+    "simulation": Variant("`truth.json`: what `trajlab simulate` was asked for and planted", frozenset()),
 }
 
 SPEAKS_OF = {
@@ -27,6 +28,7 @@ SPEAKS_OF = {
     "terminal_bench": frozenset({"terminal_bench"}),
     "conversion": frozenset({"atif", "chat"}),
     "openhands": frozenset({"openhands", "openhands_sdk"}),
+    "simulation": frozenset({"verl"}),
 }
 """Formats of the trajectories that each is about."""
 
@@ -38,6 +40,7 @@ _BY_KEYS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("terminal_bench", "results.json", frozenset({"results", "accuracy"})),
     ("conversion", "convert.json", frozenset({"to", "not_held", "unread"})),
     ("openhands", "metadata.json", frozenset({"agent_class", "llm_config", "max_iterations"})),
+    ("simulation", "truth.json", frozenset({"run", "arguments", "asked", "planted"})),
 )
 _BY_PLACE = {
     ("verifier", "reward.json"): "harbor",
@@ -114,4 +117,5 @@ _REASONS = {
     "manifest.json": "names of files that the trial left",
     "lock.json": "the settings that the job was resolved to: nothing about a trajectory",
     "TASKS.json": "the agent's list of tasks, which its events hold, too",
+    "truth.json": "what a simulated run was asked for: nothing that a log of it would hold",
 }
