@@ -19,7 +19,7 @@ def rows_of_run(corpus: Corpus, rows: pl.LazyFrame, run: str) -> pl.DataFrame:
         rows: With ``source`` and ``run``: as planned, or null.
         run: Name of the run.
     """
-    told = corpus.trajectories.select("root", "source", named="run").unique()
+    told = corpus.table("trajectories").select("root", "source", named="run").unique()
     planned = corpus.sources.select("root", "source", "run").unique()
     files = planned.join(told, on=["root", "source"]).select("run", "source", "named").collect()
     own = files.filter(pl.col("named") == run)

@@ -34,19 +34,20 @@ EVALUATION = "val.reward"
 def acted(tables: Iterable[pl.LazyFrame]) -> pl.DataFrame:
     """What :func:`compare` needs of each trajectory, from ``trajectories``, ``behaviour`` and ``tool_calls``."""
     trajectories, behaviour, calls = tables
-    own = calls.filter(pl.col("requestor") == "agent")
-    answers = own.filter(pl.col("executed")).group_by("trajectory_id")
+    own = calls.filter(pl.col("requestor") == "agent").group_by("trajectory_id")
     # Of a call that may have run the trainer knows whether it did: such a trajectory's number is not known here.
-    unknown = own.filter(pl.col("executed").is_null()).select("trajectory_id", unknown=pl.lit(value=True)).unique()
+    told = own.agg(
+        answered=pl.col("step").filter(pl.col("executed")).n_unique(), unknown=pl.col("executed").has_nulls()
+    )
     return (
         trajectories.select(
             "trajectory_id", "run", "format", "split", "reward", "completion_tokens", step="train_step"
         )
         .filter(pl.col("step").is_not_null())
         .join(behaviour.select("trajectory_id", steps="n_steps", calls="n_executed"), on="trajectory_id", how="left")
-        .join(answers.agg(pl.col("step").n_unique().alias("answered")), on="trajectory_id", how="left")
-        .join(unknown, on="trajectory_id", how="left")
-        .with_columns(pl.col("answered").fill_null(0), calls=pl.when(pl.col("unknown").is_null()).then("calls"))
+        .join(told, on="trajectory_id", how="left")
+        .with_columns(pl.col("answered").fill_null(0), pl.col("unknown").fill_null(value=False))
+        .with_columns(calls=pl.when(~pl.col("unknown")).then("calls"))
         .collect()
     )  # fmt: skip
 

@@ -72,8 +72,8 @@ class ShareEvidence(NamedTuple):
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """The score interval."""
-        normal = self.freedoms is None
-        quantile = normal_quantile(confidence) if normal else t_quantile(confidence, self.freedoms)  # type: ignore[arg-type]
+        freedoms = self.freedoms
+        quantile = normal_quantile(confidence) if freedoms is None else t_quantile(confidence, freedoms)
         return score_interval(self.share, self.size, quantile)
 
 
