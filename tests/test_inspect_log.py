@@ -15,6 +15,12 @@ from corpora_in_tests import SAMPLES
 
 import trajlab
 from trajlab.behavior.termination import INSPECT_LIMITS, classify_inspect
+from trajlab.corpus.plan import claim
+from trajlab.formats import inspect_log
+from trajlab.formats._inspect_json import loads_read
+from trajlab.sources.discover import discover
+from trajlab.sources.files import Bundle
+from trajlab.sources.safe_json import loads
 from trajlab.sources.zip_members import ZipMembers
 
 LOGS = SAMPLES / "inspect_log"
@@ -67,6 +73,42 @@ def test_calls_that_were_not_run() -> None:
     assert calls["invalid"].to_list() == ["unknown_tool", "refused", None, None]
     assert calls["executed"].to_list() == [False, False, True, True]
     assert calls["is_error"].to_list() == [None, None, True, False]
+
+
+def archives(folder: Path) -> list[Bundle]:
+    claims = [claim(file, None) for file in discover([folder]).files if file.relpath.endswith(".eval")]
+    return [Bundle("inspect_log", one.variant or "", (one.file,)) for one in claims if one.role == "log"]
+
+
+def whole_as_read(bundles: list[Bundle], monkeypatch: pytest.MonkeyPatch) -> bool:
+    as_read = [list(inspect_log.read(bundle)) for bundle in bundles]
+    with monkeypatch.context() as patch:
+        patch.setattr(inspect_log, "loads_read", lambda data, kind: loads(data))
+        return as_read == [list(inspect_log.read(bundle)) for bundle in bundles]
+
+
+def test_fields_passed_over_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(bundles := archives(LOGS)) > 5
+    assert whole_as_read(bundles, monkeypatch)
+
+
+def test_fields_of_real_logs_passed_over_tell_nothing(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(bundles := archives(shared / "samples")) > 10
+    assert whole_as_read(bundles, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"events": [None, {"event": "model"}]}, {"events": {"0": 1}}, {"messages": ["said", {"role": "user"}]},
+        {"events": [{"output": 3}]}, {"events": [{"tools": {"name": "bash"}}]}, {"events": [{"events": [[]]}]},
+        {"events": [{"output": {"choices": [{"message": "said"}]}}]},
+    ],
+)  # fmt: skip
+def test_a_sample_laid_out_otherwise_is_decoded_whole(sample: object) -> None:
+    data = json.dumps(sample).encode()
+    assert loads_read(data, "sample") == loads(data)
+    assert loads_read(data[:-1] + b', "id": NaN}', "sample").fixes == ("non_finite",)
 
 
 def archive(path: Path, members: dict[str, bytes]) -> Path:

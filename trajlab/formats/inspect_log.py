@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from trajlab.formats import Variant
+from trajlab.formats._inspect_json import loads_read
 from trajlab.formats._inspect_sample import Log, trajectory_of
 from trajlab.formats._values import Records, count, items, load, mapping, mappings, settings
 from trajlab.records import Problem, Trajectory
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
-from trajlab.sources.safe_json import loads
 from trajlab.sources.zip_members import ZipMembers
 
 _CARRIES = frozenset(
@@ -140,11 +140,11 @@ def _samples(names: tuple[str, ...]) -> dict[str, list[str]]:
     return found
 
 
-def _member(archive: ZipMembers, name: str, problems: list[Problem]) -> Any:
+def _member(archive: ZipMembers, name: str, problems: list[Problem], kind: str = "") -> Any:
     if name not in archive:
         return None
     try:
-        loaded = loads(archive.read(name))
+        loaded = loads_read(archive.read(name), kind)
     except (ValueError, RecursionError) as error:
         problems.append(Problem("unreadable_record", f"{name}: {error}"))
         return None
@@ -157,19 +157,17 @@ def _put_together(archive: ZipMembers, name: str, parts: list[str], problems: li
     """The sample; of a chunked one the chunks of messages, events and attachments in order."""
     whole = f"samples/{name}.json"
     if whole in parts:
-        return _member(archive, whole, problems)
-    sample = _member(archive, f"samples/{name}/sample.json", problems)
+        return _member(archive, whole, problems, "sample")
+    sample = _member(archive, f"samples/{name}/sample.json", problems, "sample")
     if not isinstance(sample, dict):
         if sample is None and not problems:
             problems.append(Problem("unreadable_record", f"{name}: chunks without sample.json"))
         return sample
-    metadata = _member(archive, f"samples/{name}/metadata.json", problems)
-    sample.setdefault("metadata", metadata)
     for kind in _LISTS:
         chunks = [part for part in parts if _chunk_number(part, name, kind) is not None]
         chunks.sort(key=lambda part: _chunk_number(part, name, kind) or 0)
         if chunks:
-            sample[kind] = [item for part in chunks for item in items(_member(archive, part, problems))]
+            sample[kind] = [item for part in chunks for item in items(_member(archive, part, problems, kind))]
     if not mappings(sample.get("messages")):
         sample["messages"] = []
     return sample

@@ -47,6 +47,7 @@ class ZipMembers:
             raise ValueError(f"the archive's directory is damaged: {error}") from None
         self._file: IO[bytes] = Path(path).open("rb")  # noqa: SIM115 - closed by close
         self._size = os.fstat(self._file.fileno()).st_size
+        self._zstd = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
         self.names = tuple(self._members)
 
     def __contains__(self, name: object) -> bool:
@@ -103,8 +104,7 @@ class ZipMembers:
             raise ValueError(f"the member is compressed by method {method}, which is not read")
         pieces: list[bytes] = []
         size = 0
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
-        with decompressor.stream_reader(raw, read_across_frames=True) as stream:
+        with self._zstd.stream_reader(raw, read_across_frames=True) as stream:
             while piece := stream.read(_STEP_BYTES):
                 size += len(piece)
                 pieces.append(piece)
