@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -110,13 +109,12 @@ class _Place:
     """What the path tells: the step, the split, and the model that is trained."""
 
     def __init__(self, relpath: str) -> None:
-        path = PurePosixPath(relpath)
-        found = _STEP_FILE.fullmatch(path.name)
+        *folders, name = relpath.split("/")
+        found = _STEP_FILE.fullmatch(name)
         self.step = int(found[1]) if found else None
-        folders = path.parts[:-1]
         split = folders[-1] if len(folders) > 1 and folders[-2] == "trajectories" else None
         self.split = "validation" if split == "val" else split
-        models = [after for name, after in pairwise(folders) if name == "models"]
+        models = [after for folder, after in pairwise(folders) if folder == "models"]
         self.model = models[-1] if models else None
 
     def group(self, number: object) -> str:
@@ -170,14 +168,14 @@ def _trajectory(value: dict[str, Any], row: Row, place: _Place, variant: str) ->
     else:
         _fill_exchanges(trajectory, fields.inner("exchanges"), row, problems)
     metadata, metrics = fields.inner("metadata"), fields.inner("metrics")
-    named = next((metadata.word(name) for name in _TASKS if name in metadata), None)
-    trajectory.task_id = named or prompt_task(prompt_text(trajectory.messages))
+    task = _first_of(_TASKS, metadata)
+    trajectory.task_id = (metadata.word(task) if task else None) or prompt_task(prompt_text(trajectory.messages))
     trajectory.reward = fields.number("reward")
     trajectory.rewards = reward_parts(metrics.value)
     for part in trajectory.rewards:
         part.weight = 0.0
-    verdict = next((metrics.value[name] for name in _VERDICTS if name in metrics), None)
-    trajectory.correct = to_bool(verdict)
+    verdict = _first_of(_VERDICTS, metrics)
+    trajectory.correct = to_bool(metrics.value[verdict]) if verdict else None
     trajectory.seconds = metrics.number("duration")
     if "tools" in fields:
         trajectory.tools_offered = tool_names(fields.items("tools"))
@@ -189,23 +187,38 @@ def _trajectory(value: dict[str, Any], row: Row, place: _Place, variant: str) ->
     return trajectory
 
 
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _first_of(names: tuple[str, ...], fields: Fields) -> str | None:
+    for name in names if fields.value else ():
+        if name in fields:
+            return name
+    return None
+
+
 def _fill(trajectory: Trajectory, fields: Fields, row: Row, problems: list[Problem]) -> None:
     """Messages and choices, of the trajectory and of its further histories."""
     items = fields.items("messages_and_choices")
     for history in fields.objects("additional_histories"):
         items = [*items, *history.items("messages_and_choices")]
-    has_choices = any(isinstance(item, dict) and "finish_reason" in item for item in items)
+    said = [item if isinstance(item, dict) else {} for item in items]
+    has_choices = any("finish_reason" in item for item in said)
     messages: list[Any] = []
     reasons: list[str | None] = []
-    for item in items:
-        choice = isinstance(item, dict) and isinstance(item.get("message"), dict)
-        message = item["message"] if choice else item
-        if choice or (not has_choices and isinstance(message, dict) and message.get("role") == "assistant"):
-            reason = item.get("finish_reason")
-            reasons.append(reason if isinstance(reason, str) else None)
+    for item, known in zip(items, said, strict=True):
+        message = known.get("message")
+        if isinstance(message, dict):
             message = {**message, "role": "assistant"}
-        elif isinstance(message, dict) and message.get("role") == "assistant":
-            message = {**message, "role": f"{RESTATED}assistant", "tool_calls": None}
+            reasons.append(_text(known.get("finish_reason")))
+        elif known.get("role") != "assistant":
+            message = item
+        elif has_choices:
+            message = {**known, "role": f"{RESTATED}assistant", "tool_calls": None}
+        else:
+            message = known
+            reasons.append(_text(known.get("finish_reason")))
         messages.append(message)
     fill_from_messages(trajectory, [], chat_messages(messages, row, problems), told=False, cut=False)
     for step, reason in zip(trajectory.steps, reasons, strict=False):
