@@ -321,6 +321,20 @@ def test_every_task_is_handed_out_once(jobs: int) -> None:
     assert sorted(map_units(abs, range(20), jobs)) == list(range(20))
 
 
+def threads_allowed(task: int) -> tuple[str | None, str | None]:
+    if parent_process() is None:
+        time.sleep(0.1)  # the other thread takes a task for the worker
+        return None, None
+    return os.environ.get("POLARS_MAX_THREADS"), os.environ.get("OPENBLAS_NUM_THREADS")
+
+
+def test_workers_start_one_thread_each_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    assert ("1", "3") in list(map_units(threads_allowed, range(4), jobs=2))
+    assert "POLARS_MAX_THREADS" not in os.environ
+
+
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("from trajlab.engines import map_units\nprint(sum(map_units(abs, range(100), 2)))\n", "utf-8")

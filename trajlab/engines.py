@@ -25,6 +25,10 @@ WORTH_PROCESSES = 192 << 20
 """Bytes from which starting processes pays: a worker costs about 0.4 s of imports."""
 
 
+_THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""What tells polars and numpy how many threads to start when they are imported: one for each core, if unsaid."""
+
+
 class Engine(Protocol):
     """Anything that applies a function to tasks and yields results in any order (for example over Ray)."""
 
@@ -81,18 +85,23 @@ def map_units(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
 def _start_processes(pool: ProcessPoolExecutor, count: int) -> None:
     """Start the processes of a pool, in a thread of its own.
 
-    They hold back interrupts until they can end without a traceback. And they do not import the caller's script: they
-    need nothing of it, and one without ``if __name__ == "__main__"`` would run again in each of them.
+    They hold back interrupts until they can end without a traceback. They start one thread each, where the caller's
+    environment does not say otherwise: there are as many of them as cores. And they do not import the caller's script:
+    they need nothing of it, and one without ``if __name__ == "__main__"`` would run again in each of them.
     """
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
+    unsaid = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(unsaid, "1"))
     try:
         for _ in range(count):
             pool.submit(os.getpid)
     finally:
         sys.modules["__main__"] = main
+        for name in unsaid:
+            del os.environ[name]
 
 
 class _Failure(NamedTuple):
