@@ -242,6 +242,14 @@ def test_every_run_has_a_name_of_its_own(to: str, runs: tuple[str, ...], names: 
     assert {path.name.removesuffix(".jsonl") for path in (tmp_path / "out").iterdir()} == names | {"convert.json"}
 
 
+def test_files_that_were_there_are_said_to_be_replaced(tmp_path: Path) -> None:
+    logs, out = str(SAMPLES / "chat" / "openai"), str(tmp_path / "out")
+    runner = CliRunner()
+    first, second = (runner.invoke(cli, ["convert", logs, "-o", out, "--to", "openai"]).stdout for _ in range(2))
+    assert "replaced" not in first
+    assert "replaced: 1 files of the same name" in second
+
+
 def test_letters_that_a_file_system_does_not_take_are_written_by_their_number() -> None:
     assert plain_name("测试 é", all_letters=False) == "u6d4bu8bd5_u00e9"
     assert plain_name("a__b  c/.d") == "a__b_c_.d"

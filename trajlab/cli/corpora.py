@@ -95,6 +95,8 @@ def convert(sources: tuple[str, ...], out: str, to: str, run: str | None, mappin
 
     done = run_convert(*sources, out=out, to=to, run=run, mapping=mapping)
     click.echo(f"{done.trajectories:,} trajectories in {done.files:,} files: {visible(done.out)}")
+    if done.replaced:
+        click.echo(f"replaced: {done.replaced:,} files of the same name")
     if done.unread:
         click.echo(f"not read: {len(done.unread):,} (convert.json says what)")
     if done.not_held:

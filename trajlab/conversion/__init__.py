@@ -55,6 +55,7 @@ class Converted(msgspec.Struct):
         to: Format written.
         trajectories: Trajectories written.
         files: Files written.
+        replaced: Files of the same name that were there before, of any conversion.
         unread: Records that could not be read, and other problems met while reading.
         not_held: Field -> trajectories that record it, for fields that the format has no place for.
     """
@@ -63,6 +64,7 @@ class Converted(msgspec.Struct):
     to: str
     trajectories: int
     files: int
+    replaced: int
     unread: list[str]
     not_held: dict[str, int]
 
@@ -145,7 +147,7 @@ class _Writer:
     def __init__(self, folder: Path, to: str, target: Target) -> None:
         self.folder = folder
         self.target = target
-        self.said = Converted(str(folder), to, 0, 0, [], {})
+        self.said = Converted(str(folder), to, 0, 0, 0, [], {})
         self.all_letters = takes_all_letters(folder)
         self.runs = RunNames([SUMMARY], all_letters=self.all_letters)
         self.open: dict[Path, Path] = {}
@@ -169,6 +171,7 @@ class _Writer:
         self.not_held.update(_recorded(record) - self.target.holds)
 
     def finish(self) -> Converted:
+        self.said.replaced = sum(path.exists() for path in self.open)
         for path, aside in self.open.items():
             os.replace(aside, path)  # noqa: PTH105 - replaces on every system
         self.said.files = len(self.open)
