@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -111,3 +112,14 @@ def test_what_holds_itself_or_multiplies_is_refused() -> None:
         load_yaml(bomb.encode())
     with pytest.raises(ValueError, match="holds itself"):
         load_yaml(b"- &a\n  - *a\n")
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\\ ", "\\", "'", '"', "''", "x: ", "- ", "&", "\n", "\n ", " \n", "- \n", "a \n"]
+)
+@pytest.mark.parametrize("start", ["- ", "- '", '- "', '- "\n', "- a\n  ", ""])
+def test_a_long_run_of_anything_is_read_or_left_at_once(start: str, piece: str) -> None:
+    text = start + piece * 300_000 + "b"
+    for end in ("", "'\n", '"\n'):
+        with suppress(UnusualError):
+            read_dump(text + end)

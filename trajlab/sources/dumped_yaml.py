@@ -41,7 +41,7 @@ _DOCUMENT_MARKS = ("---", "...")
 _ONLY_BREAK = re.compile(r"\n(?<!\n\n)(?!\n)")
 _FIRST_BREAK = re.compile(r"\n(?<!\n\n)(?=\n)")
 _ESCAPED = re.compile(
-    r"\\(?:(\n *+(?!\n))|(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.))| *+\n(?: *+\n)*+ *+", re.DOTALL
+    r"\\(?:(\n *+(?!\n))|(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.))|\n(?: *+\n)*+ *+", re.DOTALL
 )
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
@@ -153,7 +153,8 @@ class _Reader:
         if kind == _SINGLE_OPEN:
             return _single(self._quoted(text, "'", _IN_SINGLE))
         if kind == _DOUBLE_OPEN:
-            return _double("\n".join(self._quoted(text, '"', _IN_DOUBLE)))
+            *lines, last = self._quoted(text, '"', _IN_DOUBLE)
+            return _double("\n".join([*map(_trimmed, lines), last]))
         if kind == _ALIAS and text in self._anchors:
             self.shared.append(self._anchors[text])
             return self.shared[-1]
@@ -235,6 +236,13 @@ def _single(lines: list[str]) -> str:
     has_breaks = "" in stripped
     text = _FIRST_BREAK.sub("", _ONLY_BREAK.sub(" ", "\n".join(stripped))) if has_breaks else " ".join(stripped)
     return text.replace("''", "'")
+
+
+def _trimmed(line: str) -> str:
+    """A line without the spaces at its end, but for one that is escaped."""
+    bare = line.rstrip(" ")
+    is_escaped = len(bare) < len(line) and (len(bare) - len(bare.rstrip("\\"))) % 2
+    return bare + " " if is_escaped else bare
 
 
 def _double(text: str) -> str:
