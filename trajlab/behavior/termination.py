@@ -128,8 +128,8 @@ HARBOR = {
     **dict.fromkeys(
         ("NonZeroAgentExitCodeError", "AgentSafetyRefusalError", "ContentPolicyViolationError"), "task_failure"),
 }  # fmt: skip
-"""Harbor: class by the exception's type; of any other the reward counts, as upstream. A cancelled trial is incomplete, as
-whatever is cancelled."""
+"""Harbor: class by the exception's type; of any other the reward counts, as upstream. A cancelled trial is
+incomplete, as whatever is cancelled."""
 
 HARBOR_VALID = frozenset(
     {
