@@ -174,6 +174,30 @@ def test_atif_is_read_back_the_same(folder: str, tmp_path: Path) -> None:
         assert left == right, table
 
 
+def test_what_the_log_does_not_record_is_not_made_up_when_it_is_read_back(tmp_path: Path) -> None:
+    """Start, duration and totals of more than the turns; a fence that was no call; a tool without a name."""
+    fenced = Step("I would run\n```bash\nls\n```", timestamp=5.0, prompt_tokens=3)
+    nameless = Step("b", calls=[ToolCall("", {"x": 1}, executed=False)], timestamp=9.0, prompt_tokens=4)
+    written = Trajectory("1", "0", task_id="t", agent="mini-swe-agent", prompt_tokens=50, steps=[fenced, nameless])
+    (tmp_path / "a.trajectory.json").write_bytes(encode(written) or b"")
+    corpus = trajlab.read(tmp_path)
+    assert corpus.problems.collect().is_empty()
+    facts = corpus.trajectories.select("started_at", "seconds", "prompt_tokens", "n_steps", "n_calls").collect()
+    assert facts.rows() == [(None, None, 50, 2, 1)]
+    assert corpus.tool_calls.select("tool", "command").collect().rows() == [("", None)]
+
+
+def test_of_a_conversation_without_a_word_no_steps_are_counted_when_it_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "logs/simulations").mkdir(parents=True)
+    (tmp_path / "logs/results.json").write_text('{"info": {"agent_info": {}, "user_info": {}}, "tasks": []}')
+    told = {"id": "s", "task_id": "s", "termination_reason": "user_stop", "ticks": [{"tick_id": 0}]}
+    (tmp_path / "logs/simulations/s.json").write_text(json.dumps(told))
+    convert(tmp_path / "logs", out=tmp_path / "out", to="atif")
+    for place in ("logs", "out"):
+        rows = trajlab.read(tmp_path / place).trajectories.select("n_steps", "termination", "stop_reason").collect()
+        assert rows.rows() == [(None, "unknown", "user_stop")], place
+
+
 def test_a_trajectory_without_a_step_is_kept(tmp_path: Path) -> None:
     row = {"instance_id": "outage", "messages": [], "exit_status": "APIError", "resolved": False}
     rows = [row, {"instance_id": "fine", "messages": [{"role": "assistant", "content": "Done."}]}]

@@ -109,3 +109,13 @@ def test_equal_conversations_read_equal_in_every_compression_and_container() -> 
     ]
     assert all(frame.equals(frames[0]) for frame in frames)
     assert frames[0].select(pl.col("correct").sum()).item() == 2
+
+
+def test_actions_in_fences_are_the_calls_that_the_same_conversations_make_natively() -> None:
+    made = {}
+    for name in ("fenced_actions", "xml_calls"):
+        corpus = trajlab.read(SAMPLES / "chat" / name)
+        calls = corpus.tool_calls.join(corpus.trajectories.select("trajectory_id", "task_id"), on="trajectory_id")
+        shell = calls.filter(pl.col("command") != "submit").sort("task_id", "call")
+        made[name] = shell.select("task_id", "command", "executed", "output_chars").collect().rows()
+    assert made["fenced_actions"] == made["xml_calls"] and len(made["xml_calls"]) > 10

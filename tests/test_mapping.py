@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import trajlab
 from trajlab.cli import cli
 from trajlab.errors import UsageError
-from trajlab.sources.field_mapping import fitted, is_there, load_mapping, look_up
+from trajlab.sources.field_mapping import FieldMapping, fitted, is_there, load_mapping, look_up
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -213,3 +213,15 @@ def test_a_growing_file_keeps_its_neighbours(tmp_path: Path) -> None:
     corpus = trajlab.ingest(path, out=tmp_path / "corpus", mapping=mapping_file(tmp_path))
     assert corpus.trajectories.select(pl.len()).collect().item() == 1
     assert corpus.problems.filter(pl.col("code") == "truncated").select("line").collect().rows() == [(2,)]
+
+
+def test_a_component_of_the_reward_that_is_no_number_is_said(tmp_path: Path) -> None:
+    row = {"dialog": [{"role": "assistant", "content": "a"}], "scores": [0.5, "much"], "rest": {"x": 1}}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    rewards = {"style": "scores.0", "tone": "scores.1"}
+    corpus = trajlab.read(tmp_path, mapping=FieldMapping("ours", messages="dialog", rewards=rewards))
+    assert corpus.rewards.select("name", "value").sort("name").collect().rows() == [("style", 0.5), ("tone", None)]
+    told = corpus.problems.select("code", "message").collect().rows()
+    assert told == [("wrong_type", "`scores.1` (reward tone) is no float but 'much'")]
+    covered = corpus.coverage.select("fields_understood", "fields_ignored", "fields_unknown").collect().rows()
+    assert covered == [(4, "rest.x", "")]

@@ -64,6 +64,15 @@ def test_a_run_that_goes_on_is_incomplete(tmp_path: Path) -> None:
     assert (row["variant"], row["termination"], row["n_steps"]) == ("1.1", "incomplete", 0)
 
 
+def test_a_status_of_null_is_no_end(tmp_path: Path) -> None:
+    path = SAMPLES / "swe_agent/version_1.0/datekit__leap-102/datekit__leap-102.traj"
+    document = json.loads(path.read_text("utf-8"))
+    document["info"]["exit_status"] = None
+    (tmp_path / "a.traj").write_text(json.dumps(document), encoding="utf-8")
+    row = trajlab.read(tmp_path).trajectories.collect().row(0, named=True)
+    assert (row["termination"], row["stop_reason"], row["n_calls"]) == ("incomplete", None, 5)
+
+
 def real_logs(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     found = sorted((folder / "samples" / "public").glob("SWE-*/**/*.traj"))
     return [(path.name, json.loads(path.read_text("utf-8"))) for path in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from corpora_in_tests import SAMPLES
 
 import trajlab
-from trajlab.behavior.termination import CLASSES, CLAUDE_CODE, CODEX
+from trajlab.behavior.termination import CLASSES, CLAUDE_CODE, CODEX, classify_claude_code
 
 
 def test_ends_are_classes() -> None:
@@ -17,6 +18,24 @@ def test_ends_are_classes() -> None:
         assert set(table.values()) <= {*CLASSES, "ended"}
     assert CLAUDE_CODE["error_max_budget_usd"] == "truncated_budget"
     assert CODEX["turn_aborted"] == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [("aborted_tools", "incomplete"), ("aborted_by_a_later_version", "incomplete"),
+     ("prompt_too_long", "truncated_budget"), ("completed", "ended"), ("something_new", "unknown"), (None, "unknown")],
+)  # fmt: skip
+def test_reasons_of_a_stream(reason: str | None, expected: str) -> None:
+    assert classify_claude_code(reason) == expected
+
+
+def test_a_shell_that_is_called_as_a_custom_tool_has_a_command(tmp_path: Path) -> None:
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "shell", "input": '{"command": ["ls", "src"]}'}
+    patch = {"type": "custom_tool_call", "call_id": "p", "name": "apply_patch", "input": "*** Begin Patch"}
+    rows = [{"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": made} for made in (call, patch)]
+    (tmp_path / "rollout-a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = trajlab.read(tmp_path).tool_calls.sort("call").collect()
+    assert made.select("tool", "command").rows() == [("shell", "ls src"), ("apply_patch", None)]
 
 
 def test_blocks_of_one_answer_are_one_turn_and_its_usage_counts_once() -> None:

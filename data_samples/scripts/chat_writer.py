@@ -121,6 +121,20 @@ def xml_messages(conversation: Conversation) -> list[Row]:
     return messages
 
 
+def fenced_turns(conversation: Conversation) -> list[Row]:
+    """SWE-agent's turns as a published data set keeps them: the action in the last fence, results as user turns."""
+    empty: Row = {"cutoff_date": None, "mask": False, "system_prompt": None, "text": None}
+    turns = [{**empty, "role": "system", "cutoff_date": "01.01.2023", "system_prompt": SYSTEM},
+             {**empty, "role": "user", "text": conversation.task}]
+    for step in conversation.steps:
+        for k, result in enumerate(step.results):
+            said = f"{step.text if k == 0 else ''}\n```\n{result.command}\n```".strip()
+            turns += [{**empty, "role": "ai", "text": said}, {**empty, "role": "user", "text": result.output}]
+        if not step.results:
+            turns.append({**empty, "role": "ai", "text": f"{step.text}\n```\nsubmit\n```"})
+    return turns
+
+
 def lines(rows: list[Row]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
@@ -143,7 +157,13 @@ def text_files() -> dict[str, bytes]:
     sharegpt = [{"id": c.instance_id, "conversations": sharegpt_turns(c)} for c in CONVERSATIONS]
     xml = [{"instance_id": c.instance_id, "messages": xml_messages(c), "resolved": c.resolved, "model": MODEL,
             "traj_id": f"{c.instance_id}.xml"} for c in CONVERSATIONS]
+    fenced = [{"instance_id": c.instance_id, "model_name": MODEL, "target": c.resolved, "trajectory": fenced_turns(c),
+               "exit_status": c.exit_status, "generated_patch": "+ strip()\n" if c.resolved else "", "eval_logs": "1 test"} for c in CONVERSATIONS]
+    tested = [{"instance_id": c.instance_id, "run_id": "sampled", "messages": openai_messages(c, as_text=True),
+               "tools": [{"type": "function", "function": {"name": "bash"}}], "test_result": {"git_patch": "+ strip()\n",
+               "report": {"resolved": c.resolved}}} for c in CONVERSATIONS[:1]]
     return {
+        "fenced_actions/rows.jsonl": lines(fenced), "test_result/rows.jsonl": lines(tested),
         "openai/rows.jsonl": lines(openai), "openai_arguments_as_objects/rows.jsonl": lines(objects),
         "anthropic/rows.jsonl": lines(anthropic), "responses/rows.jsonl": lines(responses),
         "sharegpt/rows.jsonl": lines(sharegpt), "xml_calls/rows.jsonl": lines(xml),

@@ -128,7 +128,8 @@ HARBOR = {
     **dict.fromkeys(
         ("NonZeroAgentExitCodeError", "AgentSafetyRefusalError", "ContentPolicyViolationError"), "task_failure"),
 }  # fmt: skip
-"""Harbor: class by the exception's type; of any other the reward counts, as upstream."""
+"""Harbor: class by the exception's type; of any other the reward counts, as upstream. A cancelled trial is
+incomplete, as whatever is cancelled."""
 
 HARBOR_VALID = frozenset(
     {
@@ -183,8 +184,6 @@ CLAUDE_CODE = {
     "api_error": "infrastructure_error",
     "image_error": "infrastructure_error",
     "turn_setup_failed": "infrastructure_error",
-    "aborted_streaming": "incomplete",
-    "aborted_tools": "incomplete",
     "interrupted": "incomplete",
     "stop_hook_prevented": "incomplete",
     "hook_stopped": "incomplete",
@@ -194,7 +193,7 @@ CLAUDE_CODE = {
     "blocking_limit": "infrastructure_error",
     "rapid_refill_breaker": "infrastructure_error",
 }
-"""Claude Code: ``terminal_reason``, else ``subtype``, of the result."""
+"""Claude Code: ``terminal_reason``, else ``subtype``, of the result; those that begin with ``aborted_`` apart."""
 
 CODEX = {
     "task_complete": ENDED,
@@ -382,6 +381,13 @@ def classify_inspect(*, error: bool, limit: str | None, status: str | None, scor
     if not scored and status in ("started", "cancelled"):
         return "incomplete"
     return "infrastructure_error" if not scored and status == "error" else ENDED
+
+
+def classify_claude_code(reason: str | None) -> str:
+    """Class of the result of a Claude Code stream; whatever was ``aborted_…`` is incomplete."""
+    if reason is not None and reason.startswith("aborted_"):
+        return "incomplete"
+    return CLAUDE_CODE.get(reason or "", "unknown")
 
 
 def classify_generic(stop_reason: str | None) -> str | None:

@@ -124,7 +124,9 @@ def _records(corpus: Corpus, *, forced: bool) -> Iterator[tuple[str, str, Trajec
             run = record.run or item.run
             trajectory_id = identity(run, item.bundle.format, item.place, key)
             told = (record.correct, record.outcome, record.termination)
-            record.correct, record.outcome, record.termination = verdicts.get(trajectory_id, told)
+            record.correct, record.outcome, ended = verdicts.get(trajectory_id, told)
+            if ended != "unknown":  # else as the log tells it: that it ended by itself is more
+                record.termination = ended
             yield trajectory_id, run, record
 
 

@@ -151,8 +151,8 @@ def _call(call_id: str, call: ToolCall) -> dict[str, Any]:
         if decoded is None:
             extra["raw_arguments"] = arguments
         arguments = decoded
-    if call.tool is None:
-        extra["tool"] = None
+    if not call.tool:
+        extra["tool"] = call.tool
     if call.command is not None and not arguments:
         arguments = {"command": call.command}
     known = {"tool_call_id": call_id, "function_name": call.tool or "unknown", "arguments": arguments or {}}

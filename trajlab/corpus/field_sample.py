@@ -8,6 +8,7 @@ reaches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -26,6 +27,8 @@ LONGEST = 400_000
 """Bytes of a source that are looked at; of a longer first record nothing is."""
 TRIED = 8
 """Fields of a variant that are changed in a copy, where nothing is known of them; the others count as unknown."""
+TRIED_OF_MAPPING = 40
+"""The same, of a source that the user's own mapping reads: no sample tells what is read there."""
 LARGEST_TRIED = 200_000
 """Bytes of the records and of the other files of their conversation up to which a field is changed in a copy."""
 
@@ -97,8 +100,10 @@ def _sampled(members: list[Claim], tried: dict[tuple[str, str], dict[str, bool]]
     said = members[0]
     name = said.format or ""
     records = first_records(said.file, RECORDS, LONGEST)
-    if not records or said.mapping is not None:
+    if not records:
         return None
+    if said.mapping is not None:
+        return _by_mapping(said, records)
     own = known_fields().get(name, frozenset())
     names = field_names(records)
     unlisted = [field for field in names if field not in own and not ignored_on_purpose(name, field)]
@@ -110,3 +115,12 @@ def _sampled(members: list[Claim], tried: dict[tuple[str, str], dict[str, bool]]
     unknown = tuple(field for field in unlisted if not verdicts.get(field, False))
     ignored = tuple(field for field in names if field not in own and ignored_on_purpose(name, field))
     return SampledFields(said.file, name, len(records), len(names) - len(unknown) - len(ignored), ignored, unknown)
+
+
+def _by_mapping(said: Claim, records: list[Any]) -> SampledFields:
+    """What a mapping does not name is passed over; it may name a place within a field, so each is tried."""
+    names = field_names(records)
+    asked, untried = names[:TRIED_OF_MAPPING], names[TRIED_OF_MAPPING:]
+    read = read_among(said, [said.file], records, frozenset(asked))
+    ignored = tuple(name for name in asked if name not in read)
+    return SampledFields(said.file, said.format or "", len(records), len(asked) - len(ignored), ignored, tuple(untried))

@@ -63,7 +63,8 @@ def _trajectory(segments: list[dict[str, Any]], variant: str) -> Trajectory:
     if names:
         trajectory.tools_offered = [name for name in names if name]
     records = [step for segment in segments for step in mappings(segment.get("steps"))]
-    reader = _Reader(trajectory, as_shown=not ours(head))
+    converted_here = bool(ours(head))
+    reader = _Reader(trajectory, as_shown=not converted_here)
     for record in records:
         reader.take(record)
     reader.turns.close()
@@ -73,9 +74,11 @@ def _trajectory(segments: list[dict[str, Any]], variant: str) -> Trajectory:
     if converted:  # the times are those of the conversion
         for step in trajectory.steps:
             step.timestamp = None
-    else:
+    elif not converted_here:  # start and duration stand in what is ours, or the log did not record them
         span(trajectory, reader.times)
-    _totals(trajectory, mapping(last.get("final_metrics")), reader, alone=len(segments) == 1)
+    # Totals that were converted were held against the turns where the log was read.
+    alone = len(segments) == 1 and not converted_here
+    _totals(trajectory, mapping(last.get("final_metrics")), reader, alone=alone)
     if len(segments) == 1:
         stated = count(mapping(head.get("final_metrics")).get("total_steps"))
         reconcile(trajectory, "steps of all sources", stated, len(records))
@@ -143,7 +146,7 @@ class _Reader:
             if made.tool == "swe_agent_action" and isinstance(made.arguments, dict):
                 made.command = (text(made.arguments.get("raw_action")) or "").strip("\n")
             self.turns.call(step, made)
-        if not step.calls and self.trajectory.agent == "mini-swe-agent":
+        if self.as_shown and not step.calls and self.trajectory.agent == "mini-swe-agent":
             fenced = FENCE.findall(step.text)
             if len(fenced) == 1:
                 self.turns.call(step, ToolCall("bash", command=fenced[0].strip()))

@@ -123,6 +123,7 @@ class Conversation:
         self._open: dict[int, ToolCall] = {}
         self._by_id: dict[str, ToolCall] = {}
         self._item_step = False
+        self._fenced = False  # the last call stood in a fence: the next user turn is what came back
         self._parsed = parsed or {}
         self._last_parsed: tuple[str, str | None] = ("", None)
 
@@ -222,6 +223,10 @@ class Conversation:
             text, reasoning = parts.text, reasoning or parts.reasoning
             for call in parts.calls:
                 self._add(step, call)
+        elif not step.calls and message.role == "ai" and (action := _last_fenced(message.text)):
+            # SWE-agent's turns in the data sets of nebius: the action is the last fenced block.
+            self._add(step, ToolCall("bash", command=action))
+            self._fenced = True
         step.text = f"{step.text}\n{text}" if step.text else text
         if reasoning:
             step.reasoning = f"{step.reasoning}\n{reasoning}" if step.reasoning else reasoning
@@ -302,10 +307,31 @@ class Conversation:
             if results and not content:
                 return
         text = content or message.system_prompt or ""
+        if role == "user" and self._open and self._fenced:
+            self._fenced = False
+            self._result(text, None)
+            return
         if role == "user" and self._open and text.lstrip().startswith(_RESULT_PREFIXES):
             self._result(text.lstrip().removeprefix("OBSERVATION:").lstrip("\n"), None)
             return
         self.messages.append(Message(role, text, len(self.steps) or None))
+
+
+def _last_fenced(text: str | None) -> str | None:
+    """What stands in the last pair of code fences."""
+    if text is None:
+        return None
+    found: str | None = None
+    start: int | None = None
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start = at + 1
+        elif not line[3:].strip():
+            found, start = "\n".join(lines[start:at]).strip("\n"), None
+    return found
 
 
 def _answer(call: ToolCall, text: str) -> None:

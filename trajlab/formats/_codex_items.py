@@ -95,8 +95,8 @@ class Rollout:
         # The text of a custom tool is a patch mostly; the oldest sessions hold that of a shell as it is.
         free = kind == "custom_tool_call" or (kind == "tool_call" and not isinstance(json_text(arguments), dict))
         call = ToolCall(name, text(arguments), call_id=call_id) if free else tool_call(name, arguments, call_id)
-        if free and kind == "tool_call":
-            call.command = shell_text(name, call.arguments)
+        if free:
+            call.command = shell_text(name, call.arguments if kind == "tool_call" else mapping(json_text(arguments)))
         self.turns.call(self._turn(timestamp), call)
         if kind in ("web_search_call", "image_generation_call"):  # done by the provider: no result is logged
             call.executed = True if item.get("status") in (None, "completed") else None

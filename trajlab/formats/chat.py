@@ -318,7 +318,7 @@ def _trajectory(row: Row, bundle: Bundle) -> Trajectory:
         stop_reason=stop,
         termination=classify_generic(stop),
         tools_offered=_tool_names(row.tools),
-        submission=_word(_first(row.patch, row.model_patch, row.generated_patch, row.output_patch, row.submission)),
+        submission=_submission(row),
     )
 
 
@@ -340,6 +340,13 @@ def _word(value: Any) -> str | None:
     if isinstance(value, (bool, int, float)):
         return str(value)
     return plain_text(value) or None
+
+
+def _submission(row: Row) -> str | None:
+    """The patch, wherever data sets put it."""
+    tested = row.test_result.get("git_patch") if isinstance(row.test_result, dict) else None
+    patches = (row.patch, row.model_patch, row.generated_patch, row.output_patch, row.submission, tested)
+    return _word(_first(*patches))
 
 
 def _report(test_result: Any) -> Any:

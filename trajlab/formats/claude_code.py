@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from trajlab.behavior.termination import CLAUDE_CODE
+from trajlab.behavior.termination import classify_claude_code
 from trajlab.formats import Variant
 from trajlab.formats._claude_code_tree import without_rewound
 from trajlab.formats._claude_code_turns import fill
@@ -209,7 +209,7 @@ def _result(trajectory: Trajectory, rows: list[dict[str, Any]]) -> None:
         return
     last = results[-1]
     trajectory.stop_reason = first(word(last.get("terminal_reason")), word(last.get("subtype")))
-    trajectory.termination = CLAUDE_CODE.get(trajectory.stop_reason or "", "unknown")
+    trajectory.termination = classify_claude_code(trajectory.stop_reason)
     trajectory.cost = number(last.get("total_cost_usd"))
     milliseconds = count(last.get("duration_ms"))
     trajectory.seconds = None if milliseconds is None else milliseconds / 1000

@@ -63,8 +63,9 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "steps.*.observation.results.*.subagent_trajectory_ref.*.trajectory_id",
     ),
     # Read where they tell something: an id or a name where several calls wait for an answer. Schemas of tools; what the
-    # provider signs and counts; rules that hacks were planted by.
+    # provider signs and counts; rules that hacks were planted by; what tests printed; marks of nebius for its training.
     "chat": (
+        "eval_logs", "trajectory.*.cutoff_date", "trajectory.*.mask",
         "*.content.*.annotations", "*.content.*.signature", "*.content.*.type", "messages.*.id", "*.name",
         "messages.*.status", "*.summary.*.type", "planted*", "*.tool_call_id", "*.tool_calls.*.type",
         "*.tool_use_id", "tools.*.function.description", "tools.*.function.parameters*", "tools.*.function.strict",

@@ -15,7 +15,7 @@ from trajlab.formats._chat_text import parse_prompt, parse_response, tools_in_pr
 from trajlab.formats._turns import task_of_prompt
 from trajlab.records import Message, Problem, RewardPart, Step, Trajectory
 from trajlab.sources.elements import elements
-from trajlab.sources.field_mapping import COLUMNS, FieldMapping, fitted, is_there, look_up
+from trajlab.sources.field_mapping import COLUMNS, FieldMapping, Kind, fitted, is_there, look_up
 from trajlab.sources.files import Bundle
 from trajlab.sources.probe import Probe
 from trajlab.sources.reading import document, lines, parquet_rows
@@ -100,6 +100,10 @@ def _records(bundle: Bundle, problems: list[Problem]) -> Iterator[_Record]:
         yield ordinal, place, loaded.value, loaded.fixes
 
 
+def _wrong(place: str, name: str, kind: Kind, value: Any, number: int | None) -> Problem:
+    return Problem("wrong_type", f"`{place}` ({name}) is no {kind.__name__} but {_shown(value)}", number)
+
+
 def _trajectory(record: Any, mapping: FieldMapping, ordinal: str, number: int | None) -> Trajectory | Problem:
     trajectory = Trajectory(mapping.name, ordinal, line=number)
     try:
@@ -114,10 +118,14 @@ def _trajectory(record: Any, mapping: FieldMapping, ordinal: str, number: int | 
         said = words.get(_word(value), value) if words else value
         fit = fitted(said, COLUMNS[name])
         if fit is None and value is not None:
-            message = f"`{place}` ({name}) is no {COLUMNS[name].__name__} but {_shown(value)}"
-            trajectory.problems.append(Problem("wrong_type", message, number))
+            trajectory.problems.append(_wrong(place, name, COLUMNS[name], value, number))
         setattr(trajectory, name, fit)
-    trajectory.rewards = [RewardPart(name, to_float(look_up(record, place))) for name, place in mapping.rewards.items()]
+    for name, place in mapping.rewards.items():
+        value = look_up(record, place)
+        component = to_float(value)
+        if component is None and value is not None:
+            trajectory.problems.append(_wrong(place, f"reward {name}", float, value, number))
+        trajectory.rewards.append(RewardPart(name, component))
     if trajectory.termination is None:
         trajectory.termination = classify_generic(trajectory.stop_reason)
     task_of_prompt(trajectory)

@@ -110,7 +110,7 @@ def _trajectory(row: Row) -> Trajectory:
     trajectory.group_id = fields.word("_ng_task_index")
     trajectory.attempt = fields.whole("_ng_rollout_index")
     trajectory.agent = fields.inner("agent_ref").text("name")
-    trajectory.model = response.text("model") or request.text("model")
+    trajectory.model = response.text("model") or request.text("model") or None
     trajectory.tools_offered = tool_names(request.items("tools")) if "tools" in request else None
     _add_turns(trajectory, fields, row, problems)
     trajectory.task_id = trajectory.task_id or trajectory.group_id or prompt_task(prompt_text(trajectory.messages))

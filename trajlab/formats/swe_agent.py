@@ -126,7 +126,7 @@ def _trajectory(document: dict[str, Any], bundle: Bundle) -> Trajectory:
         agent_version=word(info.get("swe_agent_version")),
         model=_plain(configured, "agent.model.name"),
         stop_reason=status,
-        termination=classify_swe_agent(status) if "exit_status" in info else _unfinished(document),
+        termination=_unfinished(document) if status is None else classify_swe_agent(status),
         gradable=True if submission else None,
         steps_allowed=count(_plain(configured, "agent.model.per_instance_call_limit")) or None,
         logged_steps=count(stats.get("api_calls")) or None,
@@ -141,7 +141,7 @@ def _trajectory(document: dict[str, Any], bundle: Bundle) -> Trajectory:
 
 
 def _unfinished(document: dict[str, Any]) -> str | None:
-    """A file that is written after every step, and has no exit status yet; a demonstration records no end."""
+    """A file that is written after every step, without an exit status yet; a demonstration records no end."""
     return "incomplete" if "trajectory" in document else None
 
 
