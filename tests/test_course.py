@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from corpora_in_tests import SAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -317,3 +318,11 @@ def test_what_few_trajectories_record_is_not_called_the_same_in_every_period(tmp
     few = next(text for text in told if text.startswith("The same wherever recorded"))
     assert "uses a tool" in same and "correct" not in same
     assert "correct" in few
+
+
+@pytest.mark.parametrize(("size", "rows"), [(2, [64, 64, 64]), (4, [128, 64]), (5, [192]), (7, [192])])
+def test_a_rest_of_at_least_half_an_epoch_is_an_epoch_of_its_own(size: int, rows: list[int]) -> None:
+    corpus = trajlab.read(SAMPLES / "verl" / "legacy_run")
+    run = select(corpus, Population(run=corpus.runs[0], steps_per_epoch=size))
+    assert run.periods == [f"epoch {place}" for place in range(len(rows))]
+    assert run.frame.group_by("period").len().sort("period")["len"].to_list() == rows

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from corpora_in_tests import SAMPLES
 
 import trajlab
-from trajlab.checks.facts import Share, read_state
+from trajlab.checks import gates
+from trajlab.checks.facts import Facts, Share, read_state, thresholds
 from trajlab.corpus.field_sample import SOURCES
+from trajlab.measures.frame import Population, select
 
 CHAT = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
 
@@ -116,3 +119,15 @@ def test_a_run_that_the_log_names_is_judged_by_its_own_files_and_by_what_was_not
     assert read.understood["records"] == Share(2, 2)
     other = read_state(corpus, second)
     assert (other.files, other.unrecognised, other.understood["records"]) == ({"inspect_log": 1}, 0, Share(1, 1))
+
+
+@pytest.mark.parametrize(("limit", "status"), [(0.0, "passed"), (0.9, "passed"), (1.0, "failed")])
+def test_the_gate_of_coverage_goes_by_the_limit_that_is_set(tmp_path: Path, limit: float, status: str) -> None:
+    path = save(tmp_path / "a.jsonl", *[{"messages": CHAT}] * 40)
+    path.write_text(path.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
+    corpus = trajlab.read(path)
+    lines = thresholds({"coverage.at_least": limit})
+    facts = Facts(select(corpus, Population()), {}, None, [], read_state(corpus, None), lines)
+    (gate,) = [gate for gate in gates(facts) if gate.name == "coverage"]
+    assert (gate.status, gate.limit) == (status, limit)
+    assert gate.value == pytest.approx(40 / 41)

@@ -41,6 +41,7 @@ from trajlab.stats import (
     quantile,
     ratio,
     sample_size,
+    sign_test,
     theil_sen,
     two_sample_test,
     wilson,
@@ -273,6 +274,26 @@ def test_bootstrap_agrees_with_the_formula_and_the_seed_decides():
     rows = np.column_stack([np.bincount(tasks, values), np.bincount(tasks)])
     low, high, _ = bootstrap_of_sums(rows, lambda sums: sums[..., 0] / sums[..., 1], rng())
     assert (low, high) == pytest.approx((formula.low, formula.high), abs=0.06)
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.3, 0.7])
+def test_bootstrap_bounds_do_not_depend_on_the_unit_of_values_that_tie(unit):
+    counts = np.array([0.0, 3, 1, 1, 2, 0, 2, 1, 3, 1, 0, 1, 2, 2, 0, 3, 1])
+    whole = cluster_bootstrap(np.mean, counts, rng=rng(), draws=500)
+    scaled = cluster_bootstrap(np.mean, counts * unit, rng=rng(), draws=500)
+    assert (scaled.low, scaled.high) == pytest.approx((whole.low * unit, whole.high * unit), rel=1e-9)
+    bounds = [
+        bootstrap_of_sums(np.column_stack([values, np.ones(17)]), lambda sums: sums[..., 0] / sums[..., 1], rng())[:2]
+        for values in (counts, counts * unit)
+    ]
+    assert bounds[1] == pytest.approx(np.array(bounds[0]) * unit, rel=1e-9)
+
+
+def test_values_that_differ_by_rounding_only_are_ties():
+    assert sign_test([0.1 + 0.2, 0.5], [0.3, 0.4]).n == 1
+    assert mann_kendall([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2]).method == "Mann-Kendall: constant series"
+    tied, exact = mann_kendall([0.1 + 0.2, 0.3, 0.4, 0.2]), mann_kendall([3, 3, 4, 2])
+    assert tied == exact
 
 
 def test_bootstrap_without_an_interval():

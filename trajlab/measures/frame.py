@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -201,7 +202,8 @@ def epoch_of(population: Population, first_step: int | None, last_step: int | No
         return pl.sum_horizontal([(step >= bound).cast(pl.Int64) for bound in bounds]).alias("epoch")
     logged = pl.col("epoch")
     if population.steps_per_epoch and first_step is not None and last_step is not None:
-        last = max((last_step - first_step + 1) // population.steps_per_epoch - 1, 0)
+        # A rest of less than half an epoch is no epoch of its own.
+        last = max(math.floor((last_step - first_step + 1) / population.steps_per_epoch + 0.5) - 1, 0)
         counted = pl.min_horizontal((step - first_step) // population.steps_per_epoch, pl.lit(last))
         return pl.coalesce(logged, counted)
     return logged

@@ -101,6 +101,19 @@ def sums(values: FloatArray, codes: IntArray | None, count: int) -> FloatArray:
     return np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
+def rounding(values: FloatArray) -> float:
+    """How far apart two equal values may lie: the same terms added up in another order differ in their last bits."""
+    return 1e-12 * float(np.abs(values).max(initial=0.0))
+
+
+def levels(values: FloatArray) -> FloatArray:
+    """The rank of each value among the distinct ones; those that differ by rounding only share one."""
+    order = np.argsort(values, kind="stable")
+    ranks = np.zeros(len(values))
+    ranks[order[1:]] = np.cumsum(np.diff(values[order]) > rounding(values))
+    return ranks
+
+
 def degrees_of_freedom(weights: FloatArray) -> float:
     """Effective number of clusters less one, at least 1.
 

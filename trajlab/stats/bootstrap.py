@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from trajlab.errors import UsageError
-from trajlab.stats._clusters import FloatArray, IntArray, check_confidence, encode
+from trajlab.stats._clusters import FloatArray, IntArray, check_confidence, encode, rounding
 from trajlab.stats.estimate import Estimate, not_observed
 
 Statistic = Callable[..., float]
@@ -118,7 +118,7 @@ def bootstrap_interval(
     kept = np.sort(found[~np.isnan(found)])
     if len(kept) <= 0.8 * len(found):
         return None, None, "statistic undefined in too many draws: no interval"
-    if kept[0] == kept[-1]:
+    if kept[-1] - kept[0] <= rounding(kept):
         return None, None, "no variation: no interval"
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if left is not None:
@@ -161,7 +161,8 @@ def _jackknife(statistic: Statistic, arrays: list[npt.NDArray[Any]], members: li
 
 def _bca_tails(value: float, found: FloatArray, left: FloatArray, tails: FloatArray) -> FloatArray:
     """Tail probabilities corrected for bias and acceleration; ties count half."""
-    below = (np.count_nonzero(found < value) + 0.5 * np.count_nonzero(found == value)) / len(found)
+    equal = np.abs(found - value) <= rounding(found)
+    below = (np.count_nonzero((found < value) & ~equal) + 0.5 * np.count_nonzero(equal)) / len(found)
     bias = float(ndtri(np.clip(below, 0.5 / len(found), 1 - 0.5 / len(found))))
     pulls = left.mean() - left
     scale = float(np.dot(pulls, pulls)) ** 1.5

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import bdtr, stdtr
 
 from trajlab.errors import UsageError
-from trajlab.stats._clusters import FloatArray, as_floats, degrees_of_freedom, observe, sums
+from trajlab.stats._clusters import FloatArray, as_floats, degrees_of_freedom, observe, rounding, sums
 from trajlab.stats.differences import task_differences
 from trajlab.stats.estimate import Test
 from trajlab.stats.intervals import linearised_variance
@@ -65,10 +65,12 @@ def two_sample_test(
 
     Returns:
         ``n`` counts the rows of both arms. ``p_value`` is ``None`` where an arm has fewer than two tasks
-        and where neither varies. The smaller degrees of freedom of the arms are used (conservative).
+        and where neither varies. An arm has as many degrees of freedom as effective tasks (fewer than its
+        tasks, where their sizes differ) less one; the smaller of the two are used (conservative).
 
     References:
-        Liang and Zeger 1986, doi:10.1093/biomet/73.1.13.
+        Liang and Zeger 1986, doi:10.1093/biomet/73.1.13; Carter, Schnepel and Steigerwald 2017,
+        doi:10.1162/REST_a_00639 (effective number of clusters).
     """
     means, variances, freedoms, rows = [], [], [], 0
     for values, clusters in ((a, clusters_a), (b, clusters_b)):
@@ -147,7 +149,8 @@ def sign_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike) -> Test:
         Conover 1999, Practical Nonparametric Statistics, §3.4.
     """
     first, second = _pairs(values_a, values_b)
-    more, less = int((first > second).sum()), int((first < second).sum())
+    least = rounding(np.concatenate([first, second]))
+    more, less = int((first - second > least).sum()), int((second - first > least).sum())
     return Test(float(more), _binomial_half(more, more + less), more + less, "sign test, exact")
 
 

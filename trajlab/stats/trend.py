@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from trajlab.errors import UsageError
-from trajlab.stats._clusters import FloatArray, IntArray, as_floats, normal_quantile
+from trajlab.stats._clusters import FloatArray, IntArray, as_floats, levels, normal_quantile
 from trajlab.stats.estimate import Estimate, Test, not_observed
 
 MOST_POINTS = 2000
@@ -77,6 +77,7 @@ def mann_kendall(values: npt.ArrayLike, steps: npt.ArrayLike | None = None) -> T
     if count < 3:
         return Test(None, None, count, "fewer than three points: no test")
     first, second = _pair_indices(count)
+    series = levels(series)
     score = float((np.sign(series[second] - series[first]) * np.sign(places[second] - places[first])).sum())
     variance = _variance(series, places)
     if variance <= 0:
@@ -127,7 +128,7 @@ def _variance(series: FloatArray, places: FloatArray) -> float:
     def ties(array: FloatArray) -> FloatArray:
         return np.unique(array, return_counts=True)[1].astype(np.float64)
 
-    t, u = ties(series), ties(places)
+    t, u = ties(levels(series)), ties(places)
     total = float(n * (n - 1) * (2 * n + 5))
     total -= float((t * (t - 1) * (2 * t + 5)).sum() + (u * (u - 1) * (2 * u + 5)).sum())
     variance = total / 18
