@@ -23,7 +23,11 @@ _ROOT = re.compile(r"/(?<![\w.~$})*?+@%/-]/)(?:tests\b|(?![^\s\"'`;|&)<>]))")
 _ROOTS = tuple(root for root in GRADER_ROOTS if root != "/tests")
 LOOK_WORDS = tuple(dict.fromkeys(["-packages", "/environ", *_ROOTS, *map(str.lower, GRADER_WORDS)]))
 """Of calls that look at something, in small letters."""
-REACH_WORDS = ("git", "gh ", "://", "pip", "conda", "mamba", "env", "-packages", *_ROOTS)
+_REACHING_GIT = re.compile(
+    r"git\b(?! (?:--no-pager )?(?:status|add|diff)\b(?![^\n;&|]{0,400}?(?:[0-9a-f]{7}|origin/|upstream/|FETCH_HEAD)))"
+)
+"""Git, but for what shows or adds the work tree's own changes."""
+REACH_WORDS = ("gh ", "://", "pip", "conda", "mamba", "env", "-packages", *_ROOTS)
 """Of calls that use version control, install, or do what has no label."""
 RUN_WORDS = (*CODE_HOSTS, *DELETES_IN_CODE)
 """Of inline code."""
@@ -59,7 +63,8 @@ def looking(texts: Texts) -> list[int]:
 
 def reaching(texts: Texts) -> list[int]:
     """The same of calls that use version control, install, or do what has no label."""
-    return [*holding(texts, REACH_WORDS), *_rooted(texts)]
+    git = [place for place, text in texts.items() if "git" in text and _REACHING_GIT.search(text)]
+    return [*git, *holding(texts, REACH_WORDS), *_rooted(texts)]
 
 
 def _rooted(texts: Texts) -> list[int]:
