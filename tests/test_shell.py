@@ -393,3 +393,8 @@ def test_hostile_text_takes_bounded_time(text):
     start = time.process_time()
     assert label_command(text)
     assert time.process_time() - start < 3.0  # alone a fraction of a second; a quadratic step takes minutes
+
+
+def test_printenv_runs_nothing() -> None:
+    assert label_command("printenv pytest") == {"other"}
+    assert label_command("env A=1 pytest") == {"test:all"}

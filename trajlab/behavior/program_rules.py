@@ -269,7 +269,6 @@ ALIASES = {
     "nosetests3": "nosetests",
     "pylint3": "pylint",
     "django-admin.py": "django-admin",
-    "printenv": "env",
 }
 
 REPAIR_FLAGS = "--fix --write --apply --autocorrect --auto-correct --in-place"
@@ -291,6 +290,6 @@ RUNS_NO_ARGUMENT = (
     "cd pushd popd export unset alias unalias set shopt man info help hash apropos whatis kill pkill killall pgrep "
     "pidof "
     "ps jobs fg bg wait sleep echo printf read test [ true false ulimit umask id whoami groups hostname uname date "
-    "declare local typeset readonly return exit break continue shift dirs pwd"
+    "declare local typeset readonly return exit break continue shift dirs pwd printenv"
 )
 """Unknown to the other tables, and no wrappers: what stands behind them is never run (``cd pytest``)."""

@@ -9,7 +9,7 @@ from trajlab.behavior import subcommand_rules as subcommands
 from trajlab.behavior import test_rules as tests
 from trajlab.behavior import wrapper_rules as wrappers
 
-RULES_VERSION = "4"
+RULES_VERSION = "5"
 """Changes whenever any label of any command may change."""
 
 
