@@ -97,6 +97,10 @@ PROBLEMS = {
             "gemini_cli/subagent/chats/session-2026-01-01T00-00-104.json",
         )
     },
+    # Rows of episodes of which a later one is read.
+    "harbor_traces/parquet/train-00000-of-00001.parquet": {"earlier_episodes": 1},
+    "harbor_traces/rows/traces.jsonl": {"earlier_episodes": 1},
+    "harbor_traces/steps/traces.jsonl": {"earlier_episodes": 1},
     # The user went back.
     "claude_code/rewound/00000000-0000-4000-8000-000000000105.jsonl": {"rewound": 1, "unknown_kind": 1},
     "gemini_cli/jsonl/chats/session-2026-01-01T00-00-102.jsonl": {"rewound": 1, "unknown_kind": 1},

@@ -21,7 +21,7 @@ from trajlab.sources.probe import Probe
 
 SCAFFOLDS = (
     "swe_agent", "openhands", "openhands_sdk", "atif", "harbor", "terminal_bench", "inspect_log", "claude_code",
-    "codex", "gemini_cli", "tau2", "langchain", "r2e_gym",
+    "harbor_traces", "codex", "gemini_cli", "tau2", "langchain", "r2e_gym",
     "agentlab", "cline", "copilot_cli", "cursor", "droid", "opencode", "otel", "pi",
     "mlflow", "langsmith", "langfuse", "agent_lightning",
 )  # fmt: skip

@@ -52,6 +52,7 @@ SCRIPTS = {
     "pi": "pi_writer.py",
     "inspect_log": "inspect_writer.py",
     "atif": "harbor_writer.py",
+    "harbor_traces": "harbor_traces_writer.py",
     "harbor": "harbor_writer.py",
     "terminal_bench": "terminal_bench_writer.py",
     "openhands_sdk": "openhands_sdk_writer.py",

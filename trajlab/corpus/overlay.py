@@ -27,7 +27,7 @@ def overlay_of(joined: pl.DataFrame, told: pl.DataFrame, claims: list[Claim]) ->
     logged = {"split": "split", "epoch": "logged_epoch"}
     joined = _mark_superseded(joined, claims)
     joined = _mark_retried(joined)
-    joined = _mark_told_twice(_mark_duplicates(joined))
+    joined = _mark_earlier_episodes(_mark_told_twice(_mark_duplicates(joined)))
     facts = told.rename({name: f"told_{name}" for name in told.columns if name != "trajectory_id"})
     joined = joined.join(facts, on="trajectory_id", how="left", maintain_order="left")
     return joined.with_columns(
@@ -108,3 +108,19 @@ def _mark_told_twice(joined: pl.DataFrame) -> pl.DataFrame:
     again = calls.with_columns(base=base).join(rollouts, on=["root", "base", "task_id"], how="semi")
     told = pl.col("trajectory_id").is_in(again["trajectory_id"].implode())
     return joined.with_columns(duplicate=pl.col("duplicate") | told)
+
+
+def _mark_earlier_episodes(joined: pl.DataFrame) -> pl.DataFrame:
+    """Rows of Harbor's trace export hold a trial up to an episode each: where they were read apart, the last counts."""
+    rows = joined.filter(
+        pl.col("format") == "harbor_traces",
+        pl.col("native_id").is_not_null() & pl.col("logged_steps").is_not_null(),
+        ~pl.col("superseded") & ~pl.col("duplicate"),
+    )
+    if rows.is_empty():
+        return joined
+    last = rows.sort("logged_steps", descending=True, maintain_order=True).unique(
+        ["run", "native_id"], keep="first", maintain_order=True
+    )
+    earlier = rows.join(last, on="trajectory_id", how="anti")["trajectory_id"]
+    return joined.with_columns(duplicate=pl.col("duplicate") | pl.col("trajectory_id").is_in(earlier.implode()))

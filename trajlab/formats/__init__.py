@@ -154,6 +154,7 @@ LOGS: dict[str, str] = {
     "openhands_sdk": "OpenHands V1 conversations and benchmark output",
     "atif": "ATIF documents (Agent Trajectory Interchange Format)",
     "harbor": "Harbor trials",
+    "harbor_traces": "Harbor trace exports (rows of episodes)",
     "terminal_bench": "terminal-bench 1 trials",
     "inspect_log": "Inspect logs (.eval, .json)",
     "claude_code": "Claude Code sessions and stream-json",

@@ -94,6 +94,7 @@ CHECKED: dict[tuple[str, str], Checked] = {
     ("atif", "1.7"): Checked("real writer", "converters of harbor 0.26.0 on logs of mini-swe-agent"),
     ("atif", "converted"): _here("real writer", "`trajlab convert`, valid by harbor 0.26.0"),
     ("harbor", "trial"): _HARBOR,
+    ("harbor_traces", "episodes"): _here("real writer", "`export_traces` of harbor 0.26.0"),
     ("terminal_bench", "trial"): _LAYOUT,
     ("inspect_log", "eval"): _INSPECT,
     ("inspect_log", "chunked"): _INSPECT,

@@ -26,6 +26,7 @@ EXPECTED: dict[tuple[str, str], tuple[str, ...]] = {
     ("droid", "session"): ("type", "id"),
     ("droid", "stream"): ("type", "session_id|sessionId"),
     ("agent_lightning", "spans"): ("rollout_id", "attempt_id", "sequence_id", "span_id", "attributes"),
+    ("harbor_traces", "episodes"): ("conversations", "agent", "model", "task", "episode", "run_id", "trial_name"),
     ("langfuse", "observations"): ("traceId|trace_id|data", "startTime|start_time|data", "type|data"),
     ("langfuse", "trace"): ("observations", "trace|timestamp"),
     ("langsmith", "runs"): ("run_type", "trace_id", "inputs"),

@@ -132,6 +132,11 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "steps.*.step_id", "steps.*.observation.results.*.subagent_trajectory_ref.*.trajectory_id",
         "subagent_trajectories.*.schema_version", "subagent_trajectories.*.steps.*.step_id",
     ),
+    # The conversation once more in other words, and its first message; schemas of tools; what tests printed.
+    "harbor_traces": (
+        "conversations_sharegpt*", "instruction", "model_provider", "tool_definitions.*.function.description",
+        "tool_definitions.*.function.parameters*", "tool_definitions.*.type", "verifier_output",
+    ),
     # Named, not joined.
     "harness_files": ("*",),
     # What the mapping does not name.
