@@ -90,6 +90,8 @@ class Sample:
         if found.role == "metrics":
             return self.family == "JSON lines"
         whole = found.role != "log" or log_format(found.format or "").VARIANTS[found.variant or ""].whole
+        if found.format == "harbor_traces":  # rows are episodes of a trial, and one row tells what the next adds
+            return False
         return not whole and not found.group and Probe(found.file).shape in ("lines", "list", "zip")
 
     @cached_property
